@@ -325,6 +325,28 @@ fn listed_protocols_move_everything_over_a_path_that_loses() {
     }
 }
 
+/// Characters on real sockets: all arrives with the ends of its messages, and a number waits for its echo, so that
+/// 512 bytes of which 256 may go unechoed take two round trips of 20 ms.
+#[test]
+fn characters_go_over_real_sockets() {
+    for (mode, round_trips) in [("character", 2), ("block", 1)] {
+        let Some(run) = emulated(&format!(
+            "{HOSTS}[[link]]\nbetween = ['a', 'b']\nrate = '10Mbit/s'\ndelay = '10ms'\n\
+             [[traffic]]\nname = 't'\nkind = 'interactive'\nfrom = 'a'\nto = 'b'\nsizes = [512]\nreply = 8\nrepeat = 10\n\
+             transport = {{ kind = 'urp', mode = '{mode}' }}\nreply_transport = {{ mode = 'block' }}\n"
+        )) else {
+            return;
+        };
+        let traffic = &run.traffic[0];
+        assert_eq!(traffic.delivered_bytes, 10 * 520, "{:?}", run.notes);
+        assert_eq!(traffic.samples.len(), 10);
+        // 520 envelopes at 0.8 us, and the controls.
+        let least = Span::from_millis(20 * round_trips) + Span::from_nanos(520 * 800);
+        delays(&run, least);
+        assert!(!run.notes.iter().any(|note| note.kind == NoteKind::Failed), "{:?}", run.notes);
+    }
+}
+
 /// Stop-and-wait over real sockets takes a round trip for each frame.
 #[test]
 fn stop_and_wait_takes_a_round_trip_for_each_frame() {

@@ -245,8 +245,14 @@ impl Relaxation {
 /// User bytes of the window of URP; `None` for what has none, or another.
 pub(crate) fn window(transport: &Transport) -> Option<u32> {
     match transport {
-        Transport::Urp(urp) => Some(u32::from(urp.block) * u32::from(urp.outstanding)),
-        Transport::Tcp(_) | Transport::Listed(_) | Transport::Datagram | Transport::Udp => None,
+        Transport::Urp(urp) if urp.mode.has_trailers() => {
+            Some(u32::from(urp.block) * u32::from(urp.outstanding))
+        }
+        Transport::Urp(_)
+        | Transport::Tcp(_)
+        | Transport::Listed(_)
+        | Transport::Datagram
+        | Transport::Udp => None,
     }
 }
 

@@ -3,7 +3,8 @@
 use trunkline_scenario::{Echo, UrpSettings};
 use trunkline_transport::urp::{self, Profile, Settings};
 
-/// Settings of URP on an interface that answers for blocks as `echo` says.
+/// Settings of URP on an interface that answers for blocks as `echo` says. Workloads need the ends of their messages, so
+/// that modes without trailers carry them too.
 ///
 /// # Errors
 /// That there is no such profile, and which there are.
@@ -14,6 +15,8 @@ pub fn urp_settings(settings: &UrpSettings, echo: Echo) -> Result<Settings, Stri
         Echo::Posted | Echo::Consumption => urp::Echo::Consumption,
     };
     Ok(Settings {
+        mode: settings.mode,
+        eot: true,
         block: settings.block,
         outstanding: settings.outstanding,
         timeout: settings.timeout,

@@ -5,7 +5,7 @@ use crate::talk::Talk;
 use crate::way::{Line, Way, line, line_name};
 use trunkline_path::LinkSpec;
 use trunkline_path::impairment::LossModel;
-use trunkline_scenario::{Host, Lane, Network, Start, Traffic, Way as Route, Workload};
+use trunkline_scenario::{Host, Lane, Network, Start, Traffic, Transport, Way as Route, Workload};
 
 /// A flow of the scenario.
 #[derive(Debug, Clone)]
@@ -23,6 +23,11 @@ impl<'a> Flow<'a> {
         let description = &network.scenario().traffic[traffic];
         let route = network.way(traffic, number);
         no_medium(network, route)?;
+        let transports = [&description.transport, &description.reply_transport];
+        transports.into_iter().try_for_each(in_blocks)?;
+        if matches!(description.workload, Workload::Push { bytes, .. } if bytes.bytes() == 0) {
+            return Err("files of no bytes".into());
+        }
         let host = |host: usize| (&network.scenario().hosts[host], network.hosts().rank(host));
         let (from, to) = (host(route.from), host(route.to));
         let there = Way::new(network, &route.there, to);
@@ -79,6 +84,16 @@ impl<'a> Flow<'a> {
                 .into_iter()
                 .find_map(|host| disturbed(host).or_else(|| deaf(host)).or_else(|| timed(host)))
         })
+    }
+}
+
+/// Where characters wait for an echo depends on all that was sent before them.
+fn in_blocks(transport: &Transport) -> Result<(), String> {
+    match transport {
+        Transport::Urp(urp) if !urp.mode.has_trailers() => {
+            Err(format!("URP in mode '{}'", urp.mode.name()))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -281,15 +281,20 @@ impl Stage {
     /// `piece` bytes of one channel at a time.
     pub fn busy_in_turns(&self, packets: &[Packet], piece: u32) -> Span {
         let Kind::Line(Some(rate), framing) = self.kind else { return self.busy(packets) };
-        let Framing::T1Lapd { frame } = framing else { return self.busy(packets) };
+        let (frame, mixed) = match framing {
+            Framing::T1Lapd { frame } => (frame, false),
+            Framing::T1Mixed { frame } => (frame, true),
+            _ => return self.busy(packets),
+        };
         let bytes: u32 = packets.iter().map(|packet| packet.bytes).sum();
         let mut controls: u32 = packets.iter().map(|packet| packet.controls).sum();
         let mut framer = Framer::new(framing);
         let pieces = crate::formula::rounds::pieces(bytes, piece.min(u32::from(frame)));
-        let bits = pieces.into_iter().rev().map(|bytes| {
+        // Mixed frames go on with the other channels' pieces.
+        let channels = (0..).map(|index| Channel(if mixed { index % 2 } else { 0 }));
+        let bits = pieces.into_iter().rev().zip(channels).map(|(bytes, channel)| {
             let controls = std::mem::take(&mut controls);
-            let piece = Piece { channel: Channel(0), bytes, controls, last: true };
-            framer.line_bits(piece, false)
+            framer.line_bits(Piece { channel, bytes, controls, last: true }, mixed)
         });
         bit_time(bits.sum(), rate, framing)
     }

@@ -25,6 +25,13 @@ pub enum Framing {
         /// Most data bytes in one frame, 1 to 256.
         frame: u16,
     },
+    /// The same trunk with frames that mix channels (Riddle, US patent 4,583,219, abstract, which gives no form): 6
+    /// bytes of overhead for each frame of at most `frame` data bytes, and 3 for each stretch of one channel in it: its
+    /// number, 2 as above, and a length. Written `t1-mixed` or `t1-mixed:frame=64`.
+    T1Mixed {
+        /// Most data bytes in one frame, 1 to 256.
+        frame: u16,
+    },
     /// ATM cells with AAL5 on SONET (LDS report §3.2; RFC 2684): 48 payload bytes in 53, 8 bytes of
     /// LLC/SNAP and 8 of trailer for each packet, 260 of 270 SONET columns. Slotted: a cell leaves only
     /// on a cell boundary.
@@ -35,14 +42,12 @@ pub enum Framing {
     Datakit,
 }
 
-/// The form of a T1 framing with a frame of its own, before the number.
-const T1_WITH_FRAME: &str = "t1-lapd:frame=";
-
 /// Every framing with its name.
-const NAMES: [(Framing, &str); 5] = [
+const NAMES: [(Framing, &str); 6] = [
     (Framing::None, "none"),
     (Framing::Ethernet, "ethernet"),
     (Framing::T1_LAPD, "t1-lapd"),
+    (Framing::T1_MIXED, "t1-mixed"),
     (Framing::AtmAal5, "atm-aal5"),
     (Framing::Datakit, "datakit"),
 ];
@@ -55,6 +60,9 @@ const CELL_PAYLOAD: u64 = 48;
 const AAL5_OVERHEAD: u64 = 8 + 8;
 /// Flags 2, check sequence 2, control and protocol discrimination 2, channel 2 (Hawley 1989 §2.1).
 const T1_FRAME_OVERHEAD: u64 = 8;
+/// The same without the channel, and those of a stretch of one channel in a mixed frame: channel 2, length 1.
+const T1_MIXED_OVERHEAD: u64 = 6;
+const T1_STRETCH: u64 = 3;
 /// Most data bytes of one T1 frame (Hawley 1989 §2.1).
 const T1_FRAME_DATA: u16 = 256;
 /// Header 14, check sequence 4, preamble 8, inter-packet gap 12 (IEEE 802.3).
@@ -83,12 +91,14 @@ pub fn aal5_cells(size: u32) -> u64 {
 impl Framing {
     /// A T1 trunk whose frames are filled to the 256 bytes that they hold.
     pub const T1_LAPD: Framing = Framing::T1Lapd { frame: T1_FRAME_DATA };
+    /// The same if frames mix channels.
+    pub const T1_MIXED: Framing = Framing::T1Mixed { frame: T1_FRAME_DATA };
 
     /// The part of the line rate that carries frames: (numerator, denominator).
     pub fn line_share(self) -> (u64, u64) {
         match self {
             Framing::None | Framing::Ethernet | Framing::Datakit => (1, 1),
-            Framing::T1Lapd { .. } => (192, 193),
+            Framing::T1Lapd { .. } | Framing::T1Mixed { .. } => (192, 193),
             Framing::AtmAal5 => (260, 270),
         }
     }
@@ -117,7 +127,8 @@ impl fmt::Display for Framing {
         match NAMES.iter().find(|(framing, _)| framing == self) {
             Some(&(_, name)) => f.pad(name),
             None => match self {
-                Framing::T1Lapd { frame } => f.pad(&format!("{T1_WITH_FRAME}{frame}")),
+                Framing::T1Lapd { frame } => f.pad(&format!("t1-lapd:frame={frame}")),
+                Framing::T1Mixed { frame } => f.pad(&format!("t1-mixed:frame={frame}")),
                 _ => f.pad("?"),
             },
         }
@@ -128,8 +139,12 @@ impl FromStr for Framing {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Framing, String> {
-        if let Some(frame) = text.strip_prefix(T1_WITH_FRAME) {
-            return t1_with_frame(frame);
+        if let Some((name @ ("t1-lapd" | "t1-mixed"), frame)) = text.split_once(":frame=") {
+            let frame = t1_frame(frame)?;
+            return Ok(match name {
+                "t1-lapd" => Framing::T1Lapd { frame },
+                _ => Framing::T1Mixed { frame },
+            });
         }
         NAMES.iter().find(|&&(_, name)| name == text).map(|&(framing, _)| framing).ok_or_else(
             || {
@@ -140,12 +155,11 @@ impl FromStr for Framing {
     }
 }
 
-fn t1_with_frame(text: &str) -> Result<Framing, String> {
+fn t1_frame(text: &str) -> Result<u16, String> {
     let frame = text.parse().ok().filter(|frame| (1..=T1_FRAME_DATA).contains(frame));
-    let frame = frame.ok_or_else(|| {
+    frame.ok_or_else(|| {
         format!("'{text}' data bytes are no T1 frame: it holds between 1 and {T1_FRAME_DATA}")
-    })?;
-    Ok(Framing::T1Lapd { frame })
+    })
 }
 
 impl TryFrom<String> for Framing {
@@ -205,6 +219,7 @@ impl Framer {
                 8 * (u64::from(piece.bytes).max(ETHERNET_LEAST) + ETHERNET_OVERHEAD)
             }
             Framing::T1Lapd { frame } => 8 * self.t1_bytes(piece, follows, u32::from(frame)),
+            Framing::T1Mixed { frame } => 8 * self.mixed_bytes(piece, follows, u32::from(frame)),
             Framing::AtmAal5 if piece.last => CELL_BITS * aal5_cells(piece.bytes),
             Framing::AtmAal5 => CELL_BITS * u64::from(piece.bytes).div_ceil(CELL_PAYLOAD),
             Framing::Datakit => DATAKIT_BITS * u64::from(piece.bytes.div_ceil(DATAKIT_USER)),
@@ -216,12 +231,28 @@ impl Framer {
     fn t1_bytes(&mut self, piece: Piece, follows: bool, most: u32) -> u64 {
         let goes_on = follows && self.channel == piece.channel;
         let room = if goes_on { self.room } else { 0 };
+        let frames = self.fill(piece, room, most);
+        u64::from(piece.bytes) + u64::from(piece.controls) + u64::from(frames) * T1_FRAME_OVERHEAD
+    }
+
+    /// The same if a frame takes what follows, of whatever channel.
+    fn mixed_bytes(&mut self, piece: Piece, follows: bool, most: u32) -> u64 {
+        let room = if follows { self.room } else { 0 };
+        let joins = room > 0 && self.channel != piece.channel;
+        let frames = self.fill(piece, room, most);
+        let stretches = u64::from(joins) + u64::from(frames);
+        let overhead = u64::from(frames) * T1_MIXED_OVERHEAD + stretches * T1_STRETCH;
+        u64::from(piece.bytes) + u64::from(piece.controls) + overhead
+    }
+
+    /// Puts a piece into the `room` of the open frame and into new frames of at most `most` data bytes: how many.
+    fn fill(&mut self, piece: Piece, room: u32, most: u32) -> u32 {
         let beyond = piece.bytes.saturating_sub(room);
         // Without dividing, but for what is larger than a frame.
         let frames = if beyond <= most { u32::from(beyond > 0) } else { beyond.div_ceil(most) };
         let left = if frames == 0 { room - piece.bytes } else { frames * most - beyond };
         (self.channel, self.room) = (piece.channel, left);
-        u64::from(piece.bytes) + u64::from(piece.controls) + u64::from(frames) * T1_FRAME_OVERHEAD
+        frames
     }
 }
 
@@ -283,6 +314,22 @@ mod tests {
         assert_eq!(framer.line_bits(long, true) / 8, 1500 + 6 * 8);
     }
 
+    /// Four quanta of four channels are one frame of 256 bytes, where each had one of its own.
+    #[test]
+    fn mixed_frames_take_whatever_follows() {
+        let mut framer = Framer::new(Framing::T1_MIXED);
+        let piece =
+            |channel| Piece { channel: Channel(channel), bytes: 64, controls: 1, last: false };
+        let bytes: Vec<u64> =
+            [1, 2, 2, 3, 3].iter().map(|&it| framer.line_bits(piece(it), true) / 8).collect();
+        let quantum = 64 + 1;
+        assert_eq!(bytes, [quantum + 9, quantum + 3, quantum, quantum + 3, quantum + 9]);
+        assert_eq!(framer.line_bits(piece(3), false) / 8, quantum + 9, "the line was idle");
+        // 192 of another channel fill the frame, 8 begin the next.
+        let long = Piece { channel: Channel(4), bytes: 200, controls: 0, last: true };
+        assert_eq!(framer.line_bits(long, true) / 8, 200 + 3 + 9);
+    }
+
     #[test]
     fn atm_ethernet_and_backplane() {
         assert_eq!(aal5_cells(40), 2);
@@ -320,6 +367,11 @@ mod tests {
         assert_eq!(framing.to_string(), "t1-lapd:frame=64");
         assert_eq!("t1-lapd".parse(), Ok(Framing::T1_LAPD));
         assert_eq!("t1-lapd:frame=256".parse(), Ok(Framing::T1_LAPD));
+        let mixed: Framing = "t1-mixed:frame=64".parse().unwrap();
+        assert_eq!(
+            (mixed, mixed.to_string().as_str()),
+            (Framing::T1Mixed { frame: 64 }, "t1-mixed:frame=64")
+        );
         assert!("t1-lapd:frame=257".parse::<Framing>().unwrap_err().contains("256"));
         // 128 bytes: two frames instead of one.
         let piece = Piece { channel: Channel(1), bytes: 128, controls: 0, last: true };

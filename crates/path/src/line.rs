@@ -159,7 +159,7 @@ impl Wire {
     /// Whether what it remembers depends on more than the pieces that it is to take back.
     #[inline(always)]
     pub fn needs_marks(&self) -> bool {
-        matches!(self.framer.framing(), Framing::T1Lapd { .. })
+        matches!(self.framer.framing(), Framing::T1Lapd { .. } | Framing::T1Mixed { .. })
     }
 
     /// Takes back the piece sent last, which followed one that ended at `free_at`.

@@ -106,6 +106,9 @@ impl Scenario {
     /// A block of URP holds bytes of one request, and a request bytes of one system write.
     fn block(&self, traffic: &Traffic, known: &Ways<'_>) -> Option<String> {
         let Transport::Urp(urp) = &traffic.transport else { return None };
+        if !urp.mode.has_trailers() {
+            return None;
+        }
         let write = match traffic.workload {
             Workload::Bulk { write, .. }
             | Workload::Push { write, .. }
@@ -161,10 +164,11 @@ impl Scenario {
 /// No packet of URP holds more than a block.
 fn packet(transport: &Transport) -> Option<String> {
     let Transport::Urp(urp) = transport else { return None };
-    let whole = u32::from(urp.block) + TRAILER;
+    let end = if urp.mode.has_trailers() { TRAILER } else { 1 };
+    let whole = u32::from(urp.block) + end;
     (urp.packet > whole).then(|| {
         format!(
-            "transport.packet = {} is capped to {whole}, a block with its trailer: give packet = 0 for a block in one packet",
+            "transport.packet = {} is capped to {whole}, a block with its end: give packet = 0 for a block in one packet",
             urp.packet
         )
     })

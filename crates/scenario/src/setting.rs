@@ -178,7 +178,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "framing",
         value: "KIND",
-        help: "How user bytes become line bits: none, ethernet, t1-lapd (or t1-lapd:frame=64), atm-aal5, datakit",
+        help: "How user bytes become line bits: none, ethernet, t1-lapd (or t1-lapd:frame=64), t1-mixed, atm-aal5, datakit",
         apply: |draft, text| {
             draft.spec.framing = read(text)?;
             Ok(())

@@ -4,11 +4,12 @@ use std::fmt;
 use trunkline_core::{Size, Span};
 use trunkline_transport::protocol::{ProtocolEntry, Values};
 use trunkline_transport::tcp::congestion::Algorithm;
+use trunkline_transport::urp::Mode;
 
 /// How an end point speaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
-    /// The Universal Receiver Protocol in block mode.
+    /// The Universal Receiver Protocol.
     Urp(UrpSettings),
     /// Datagrams, no protocol and no header: a packet is the user's bytes.
     Datagram,
@@ -61,7 +62,11 @@ impl fmt::Display for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Transport::Urp(urp) => {
-                write!(f, "urp {} x {} B", urp.outstanding, urp.block)?;
+                match urp.mode {
+                    Mode::Block => write!(f, "urp {} x {} B", urp.outstanding, urp.block)?,
+                    Mode::Character => write!(f, "urp characters, {} B", urp.block)?,
+                    mode => write!(f, "urp {}", mode.name())?,
+                }
                 profile(f, &urp.profile, &UrpSettings::default().profile)
             }
             Transport::Datagram | Transport::Udp => f.write_str(self.name()),
@@ -148,10 +153,12 @@ impl Default for TcpSettings {
     }
 }
 
-/// Parameters of URP in block mode.
+/// Parameters of URP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UrpSettings {
-    /// User bytes of a block, 1 to 4096.
+    /// The grade of service of what the end sends: one of [`Mode::NAMED`].
+    pub mode: Mode,
+    /// User bytes of a block, 1 to 4096; in character mode, of what is sent before an ECHO is waited for.
     pub block: u16,
     /// Blocks outstanding, 1 to 7.
     pub outstanding: u8,
@@ -166,6 +173,7 @@ pub struct UrpSettings {
 impl Default for UrpSettings {
     fn default() -> UrpSettings {
         UrpSettings {
+            mode: Mode::Block,
             block: 256,
             outstanding: 3,
             timeout: Span::from_secs(1),

@@ -15,7 +15,6 @@ use trunkline_host::wire::{Delivered, Departure, Wired};
 use trunkline_host::{self as host, Request, SendQueue};
 use trunkline_measure::{Step, Trail, Waiting};
 use trunkline_scenario::{Echo, Interface};
-use trunkline_transport::Extent;
 use trunkline_transport::protocol::Unit;
 
 /// Packets that are taken off the socket in one go.
@@ -151,8 +150,12 @@ impl Capsules {
             self.octets.clear();
             let room = self.wire.room();
             let Some(departure) = self.protocol.depart(now, room, &mut self.octets) else { return };
-            let unit = departure.unit;
-            let flying = unit.map(|unit| self.leave(now, departure.data, &unit, context));
+            if departure.data.len > 0 {
+                let end = self.protocol.end();
+                let answered = self.send_queue.offered() - end.unsent() - end.unanswered();
+                self.send_queue.first_sent(departure.data, answered);
+            }
+            let flying = departure.unit.map(|unit| self.leave(now, &unit, context));
             self.pending = Some(Outgoing { departure, flying });
         }
     }
@@ -177,16 +180,12 @@ impl Capsules {
     }
 
     /// Books what a unit that leaves now has waited for, and the message that it completes.
-    fn leave(&mut self, now: Time, data: Extent, unit: &Unit, context: &Context) -> Flying {
+    fn leave(&mut self, now: Time, unit: &Unit, context: &Context) -> Flying {
         let place = context.own;
         let mut trail = Trail::new(unit.eligible.min(now));
         if let Some(first) = unit.first_sent {
             trail.mark(first, place.host, Cause::Host);
             trail.mark(now, place.transport, Cause::Recover);
-        } else {
-            let end = self.protocol.end();
-            let answered = self.send_queue.offered() - end.unsent() - end.unanswered();
-            self.send_queue.first_sent(data, answered);
         }
         let ending = unit.end.then(|| unit.number.wrapping_add(1));
         let carried = ending.and_then(|units| self.send_queue.ending_with(units));

@@ -188,7 +188,12 @@ fn wired(own: &EndPlan, theirs: &Transport) -> Result<Box<dyn Wired>, EndpointEr
             let settings =
                 urp_settings(urp, own.interface.echo).map_err(EndpointError::Transport)?;
             let end = UrpWire::new(clock::now(), settings, urp.packet);
-            Box::new(end.map_err(|error| EndpointError::Transport(error.to_string()))?)
+            let end = end.map_err(|error| EndpointError::Transport(error.to_string()))?;
+            Box::new(if let Transport::Urp(theirs) = theirs {
+                end.hearing(theirs.mode)
+            } else {
+                end
+            })
         }
         Transport::Listed(listed) => {
             let protocol = listed.entry.build;

@@ -45,7 +45,9 @@ impl Wired for FrameWire {
     fn depart(&mut self, now: Time, room: usize, out: &mut Vec<u8>) -> Option<Departure> {
         let Outgoing { frame, unit } = self.protocol.transmit(now)?;
         let cut = encode(&frame, room, out) > 0;
-        let (size, data) = (frame.size(), frame.data);
+        let repeated = unit.is_some_and(|unit| unit.first_sent.is_some());
+        let data = if repeated { Extent::default() } else { frame.data };
+        let size = frame.size();
         Some(Departure { size, cut, data, unit, ..Departure::default() })
     }
 

@@ -48,7 +48,7 @@ pub struct Departure {
     pub filler: u32,
     /// Whether there was not room for everything.
     pub cut: bool,
-    /// The stretch of the stream that goes out with its unit for the first time.
+    /// The stretch of the stream that goes out for the first time, told with the last packet of its segment.
     pub data: Extent,
     /// The unit that the packet ends; `None` for any other.
     pub unit: Option<Unit>,
@@ -73,7 +73,7 @@ mod tests {
     use proptest::prelude::*;
     use trunkline_core::{Seed, Span};
     use trunkline_transport::protocol::PROTOCOLS;
-    use trunkline_transport::urp::{Check, Settings};
+    use trunkline_transport::urp::{Check, Mode, Settings};
 
     fn urp() -> Box<dyn Wired> {
         // A count alone can be deceived by losses.
@@ -92,7 +92,12 @@ mod tests {
 
     /// Lets the first end send messages of these sizes over a wire that keeps order and by chance loses and cuts;
     /// gives what the second got.
-    fn talk(ends: &mut [Box<dyn Wired>; 2], sizes: &[u32], seed: u64) -> Vec<Delivered> {
+    fn talk(
+        ends: &mut [Box<dyn Wired>; 2],
+        sizes: &[u32],
+        seed: u64,
+        loses: bool,
+    ) -> Vec<Delivered> {
         let (mut now, mut got, mut dice) = (Time::ZERO, Vec::new(), Seed(seed).stream("wire"));
         let mut place = 0;
         for &size in sizes {
@@ -106,7 +111,7 @@ mod tests {
                 while let Some(packet) =
                     ends[from].depart(now, 80 + dice.below(2) as usize * 900, &mut octets)
                 {
-                    if dice.below(12) > 0 {
+                    if !loses || dice.below(12) > 0 {
                         ends[1 - from].arrive(now, &octets, packet.size);
                     }
                     octets.clear();
@@ -131,7 +136,7 @@ mod tests {
             sizes in prop::collection::vec(1u32..3000, 1..8), seed: u64,
         ) {
             for mut ends in pairs() {
-                let got = talk(&mut ends, &sizes, seed);
+                let got = talk(&mut ends, &sizes, seed, true);
                 prop_assert!(got.iter().all(|it| it.right), "{:?}", ends[0]);
                 let numbers = got.iter().map(|it| it.number);
                 prop_assert!(numbers.eq(0..got.len() as u64));
@@ -143,6 +148,31 @@ mod tests {
                 messages.pop();
                 prop_assert_eq!(&messages, &sizes);
             }
+        }
+
+        /// Units of characters are requests, and each direction has a mode of its own.
+        #[test]
+        fn characters_arrive_where_nothing_is_lost(
+            sizes in prop::collection::vec(0u32..3000, 1..8), seed: u64, block in 1u16..600,
+            packet in 0u32..40, near in 0usize..3, far in 0usize..3,
+        ) {
+            let [near, far] = [near, far].map(|index| [Mode::Block, Mode::Character, Mode::Raw][index]);
+            let end = |mode, theirs| {
+                let settings = Settings { block, mode, eot: true, ..Settings::default() };
+                let end = UrpWire::new(Time::ZERO, settings, packet).expect("possible settings");
+                Box::new(end.hearing(theirs)) as Box<dyn Wired>
+            };
+            let mut ends = [end(near, far), end(far, near)];
+            let got = talk(&mut ends, &sizes, seed, false);
+            let mut messages = vec![0];
+            for delivered in &got {
+                *messages.last_mut().expect("one") += delivered.bytes;
+                messages.extend(delivered.end.then_some(0));
+            }
+            messages.pop();
+            prop_assert_eq!(&messages, &sizes);
+            let units: u64 = sizes.iter().map(|&size| ends[0].end().units_of(size, true)).sum();
+            prop_assert_eq!(ends[0].end().answered(), units);
         }
 
         #[test]

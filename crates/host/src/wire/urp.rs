@@ -6,7 +6,9 @@ use std::collections::VecDeque;
 use trunkline_core::Time;
 use trunkline_transport::envelope::{self, Envelope, Reader, packed};
 use trunkline_transport::protocol::Unit;
-use trunkline_transport::urp::{Block, Part, Segment, Settings, SettingsError, Urp};
+use trunkline_transport::urp::{
+    Block, Characters, Mode, Part, Segment, Settings, SettingsError, Urp,
+};
 use trunkline_transport::{Endpoint, Extent, Payload};
 
 /// An end that speaks URP over an open channel.
@@ -18,7 +20,8 @@ pub struct UrpWire {
     packet: u32,
     /// Packets of the segment under way, and what it ends.
     parts: VecDeque<Part<Bytes>>,
-    unit: Option<(Unit, Extent)>,
+    unit: Option<Unit>,
+    data: Extent,
     /// Blocks and bytes sent at least once.
     blocks: u64,
     bytes: u64,
@@ -28,6 +31,8 @@ pub struct UrpWire {
     inbox: VecDeque<Delivered>,
     /// Whether octets have been left out for want of room, so that they cannot be told.
     incomplete: bool,
+    /// Whether the other end repairs nothing, so that the place of what comes is not known.
+    lossy: bool,
     envelopes: Vec<Envelope>,
 }
 
@@ -43,14 +48,21 @@ impl UrpWire {
             packet,
             parts: VecDeque::new(),
             unit: None,
+            data: Extent::default(),
             blocks: 0,
             bytes: 0,
             heard: 0,
             accepted: 0,
             inbox: VecDeque::new(),
             incomplete: false,
+            lossy: !settings.mode.has_trailers(),
             envelopes: Vec::new(),
         })
+    }
+
+    /// The same end, whose peer sends in `theirs`.
+    pub fn hearing(self, theirs: Mode) -> UrpWire {
+        UrpWire { urp: self.urp.hearing(theirs), lossy: !theirs.has_trailers(), ..self }
     }
 
     /// The protocol itself.
@@ -61,32 +73,47 @@ impl UrpWire {
     /// Cuts the next segment into packets; `None` if there is none.
     fn next_segment(&mut self, now: Time) -> Option<()> {
         let segment = self.urp.transmit(now)?;
-        self.unit = match &segment {
-            Segment::Block(block) => Some(self.count(block)),
-            Segment::Control(_) | Segment::Characters(_) => None,
+        (self.unit, self.data) = match &segment {
+            Segment::Block(block) => self.count(block),
+            Segment::Characters(characters) => self.count_characters(characters),
+            Segment::Control(_) => (None, Extent::default()),
         };
         self.parts.extend(segment.parts(self.packet));
         Some(())
     }
 
     /// The unit that a block is, and its stretch of the stream if it goes out for the first time.
-    fn count(&mut self, block: &Block<Bytes>) -> (Unit, Extent) {
+    fn count(&mut self, block: &Block<Bytes>) -> (Option<Unit>, Extent) {
         let mut data = Extent::default();
         if block.first_sent.is_none() {
-            data = Extent::new(self.bytes, Payload::len(&block.data));
+            data = self.next_stretch(&block.data);
             self.blocks += 1;
-            self.bytes += u64::from(data.len);
         }
         let number = block.number_among(self.blocks);
         let Block { eligible, first_sent, .. } = *block;
-        (Unit { number, end: block.ends_message(), eligible, first_sent }, data)
+        (Some(Unit { number, end: block.ends_message(), eligible, first_sent }), data)
+    }
+
+    /// The request that characters complete is the unit.
+    fn count_characters(&mut self, characters: &Characters<Bytes>) -> (Option<Unit>, Extent) {
+        let Characters { eligible, request, .. } = *characters;
+        let end = characters.ends_message();
+        let unit = request.map(|number| Unit { number, end, eligible, first_sent: None });
+        (unit, self.next_stretch(&characters.data))
+    }
+
+    fn next_stretch(&mut self, data: &Bytes) -> Extent {
+        let stretch = Extent::new(self.bytes, Payload::len(data));
+        self.bytes += u64::from(stretch.len);
+        stretch
     }
 
     fn accept(&mut self) -> Option<u64> {
         let mut last = None;
         while let Some(delivery) = self.urp.take() {
             let (number, bytes) = (self.heard, Payload::len(&delivery.data));
-            let right = self.incomplete || octets::are(&delivery.data, self.accepted);
+            let untold = self.incomplete || self.lossy;
+            let right = untold || octets::are(&delivery.data, self.accepted);
             self.inbox.push_back(Delivered { number, bytes, end: delivery.end, right });
             self.heard += 1;
             self.accepted += u64::from(bytes);
@@ -118,10 +145,10 @@ impl Wired for UrpWire {
         envelope::write(&part, &mut self.envelopes);
         let cut = packed::write(&self.envelopes, room, out) > 0;
         let (size, controls) = (part.envelopes(), part.controls() as u16);
-        // A block ends with its trailer.
-        let ended = if part.trailer.is_some() { self.unit.take() } else { None };
-        let (unit, data) = ended.unzip();
-        let data = data.unwrap_or_default();
+        let (mut unit, mut data) = (None, Extent::default());
+        if !self.parts.iter().any(Part::brings_data) {
+            (unit, data) = (self.unit.take(), std::mem::take(&mut self.data));
+        }
         Some(Departure { size, controls, cut, data, unit, filler: 0 })
     }
 

@@ -63,8 +63,8 @@ impl Settings for TwoListsSettings {
 /// has gone into a frame waits for another turn. That is all that the frame's size decides: turns go to the
 /// high list first whatever it is.
 ///
-/// The patent's frames mix channels. Here each channel's part of a frame is sent as pieces of its own,
-/// each with bytes of one packet, and a framing that puts one channel into a frame frames them one by one.
+/// The patent's frames mix channels. Each channel's part of a frame goes out as pieces of its own, each with bytes of
+/// one packet: the framing `t1-mixed` puts them into one frame, `t1-lapd`, whose frames hold one channel, one by one.
 ///
 /// When the whole is over its limit the last packet of the longest channel is dropped, if nothing of it
 /// is in a frame yet, else the arriving one. "Longest" is within 5.9 % of the longest in bytes.

@@ -85,7 +85,7 @@ fn workload(table: &Reader<'_>, kind: &str) -> Result<Workload, Wrong> {
             every: table.span("every")?,
         },
         "bulk" => Workload::Bulk {
-            bytes: Size::from_bytes(table.size("bytes")?),
+            bytes: transfer(table)?,
             repeat: repeat(table)?,
             write: table.bytes("write")?,
             confirm: table.flag("confirm")?,
@@ -114,6 +114,14 @@ fn workload(table: &Reader<'_>, kind: &str) -> Result<Workload, Wrong> {
             duration: duration(table)?,
         },
     })
+}
+
+/// The bytes of a transfer. An empty file is pushed to time what surrounds a file; an empty transfer is nothing.
+fn transfer(table: &Reader<'_>) -> Result<Size, Wrong> {
+    match table.size("bytes")? {
+        0 => Err(table.found("bytes", "a transfer has bytes: give 1 or more, or kind = \"push\"")),
+        bytes => Ok(Size::from_bytes(bytes)),
+    }
 }
 
 /// The number of repetitions; without end if another traffic's end decides and the file does not say.

@@ -6,6 +6,7 @@ use super::reader::Reader;
 use crate::{TcpSettings, Transport, UrpSettings};
 use trunkline_core::Size;
 use trunkline_transport::protocol;
+use trunkline_transport::urp::Mode;
 
 /// The profiles of each protocol that has any.
 const PROFILES: [(&str, &[&str]); 2] =
@@ -82,6 +83,11 @@ fn plural(kind: &str) -> String {
 /// Parameters of URP; what the table leaves out is as in `default`.
 fn urp(table: &Reader<'_>, default: UrpSettings) -> Result<UrpSettings, Wrong> {
     let mut urp = default;
+    if table.has("mode") {
+        let word = table.word("mode")?;
+        let named = Mode::NAMED.iter().find(|(name, _)| *name == word);
+        urp.mode = named.map_or(urp.mode, |&(_, mode)| mode);
+    }
     if table.has("block") {
         urp.block = table.bytes("block")?;
     }
@@ -156,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_schemas_defaults_are_the_types_defaults() {
-        let text = "kind = 'urp'\nblock = 256\noutstanding = 3\ntimeout = '1s'\npacket = 16\n";
+        let text = "kind = 'urp'\nmode = 'block'\nblock = 256\noutstanding = 3\ntimeout = '1s'\npacket = 16\n";
         let schema = tables::TRANSPORT.table().unwrap();
         for key in schema.keys().filter(|key| key.only == ["urp"]) {
             let crate::file::schema::Need::Default(default) = key.need else { panic!() };
@@ -165,7 +171,13 @@ mod tests {
             assert!(written, "{} {default}", key.name);
         }
         let tree = parse::parse(text).unwrap();
-        let other = UrpSettings { block: 9, outstanding: 1, packet: 0, ..UrpSettings::default() };
+        let other = UrpSettings {
+            mode: Mode::Raw,
+            block: 9,
+            outstanding: 1,
+            packet: 0,
+            ..UrpSettings::default()
+        };
         let read = super::urp(&Reader::new("t".into(), &tree, schema), other).unwrap();
         assert_eq!(read, UrpSettings::default());
     }

@@ -8,6 +8,7 @@ use trunkline_scenario::Scenario;
 const EXAMPLES: &[(&str, usize)] = &[
     ("asymmetric-access", 2),
     ("bufferbloat", 4),
+    ("characters", 2),
     ("cluster", 4),
     ("ethernet", 2),
     ("host-interface", 4),

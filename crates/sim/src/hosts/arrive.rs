@@ -10,7 +10,7 @@ use crate::network::{Parcel, TraceId};
 use trunkline_core::{Cause, Span};
 use trunkline_scenario::{Interface, ProtocolPlace};
 use trunkline_transport::Extent;
-use trunkline_transport::urp::{Control, Part};
+use trunkline_transport::urp::{Control, Part, User};
 
 impl World<'_> {
     /// A packet has come to the end of its way: the interface takes it in, if it has room.
@@ -51,7 +51,7 @@ impl World<'_> {
             match self.ends[id.index()].hears {
                 ProtocolKind::Tcp => self.segments.copied(tag as u32, copies),
                 ProtocolKind::Listed => self.frames.copied(tag as u32, copies),
-                ProtocolKind::Urp | ProtocolKind::Datagrams => {}
+                ProtocolKind::Urp | ProtocolKind::Characters | ProtocolKind::Datagrams => {}
             }
         }
     }
@@ -60,6 +60,10 @@ impl World<'_> {
     fn gone(&mut self, id: EndId, tag: u64) {
         match self.ends[id.index()].hears {
             ProtocolKind::Urp => {}
+            ProtocolKind::Characters => {
+                let records = self.records_of(id, tag);
+                self.spare.extend(records);
+            }
             ProtocolKind::Tcp => self.spare.extend(self.segments.lose(tag as u32)),
             ProtocolKind::Listed => self.spare.extend(self.frames.lose(tag as u32)),
             ProtocolKind::Datagrams => {
@@ -85,6 +89,7 @@ impl World<'_> {
             ProtocolKind::Tcp => self.segments.take_records(tag as u32),
             ProtocolKind::Listed => self.frames.take_records(tag as u32),
             ProtocolKind::Datagrams => in_flight.take_datagram(tag::unpack_datagram(tag).1),
+            ProtocolKind::Characters => in_flight.take_datagram(tag::number(tag).into()),
             ProtocolKind::Urp => {
                 let seq = tag::unpack(tag, 0).trailer?.seq;
                 in_flight.take_block(seq, tag::transmission(tag))
@@ -119,7 +124,13 @@ impl World<'_> {
         let interface = &self.host_of(id).interface;
         let per_envelope = times(interface.receive_block.per_byte, u64::from(parcel.size));
         let hears = self.ends[id.index()].hears;
-        if hears == ProtocolKind::Urp && tag::is_data(parcel.tag) {
+        let is_part = match hears {
+            ProtocolKind::Urp => tag::is_data(parcel.tag),
+            // A block's end is missing: what asks for an echo or ends a message takes its place.
+            ProtocolKind::Characters => tag::unpack(parcel.tag, 0).control.is_none(),
+            _ => false,
+        };
+        if is_part {
             return per_envelope;
         }
         match self.is_control(hears, parcel.tag) {
@@ -132,6 +143,10 @@ impl World<'_> {
     fn is_control(&self, hears: ProtocolKind, tag: u64) -> bool {
         match hears {
             ProtocolKind::Urp => tag::unpack(tag, 0).control.is_some(),
+            ProtocolKind::Characters => {
+                let Part { data, control, .. } = tag::unpack(tag, 0);
+                data.len == 0 && control != Some(Control::User(User::EOT))
+            }
             ProtocolKind::Tcp => self.segments.get(tag as u32).is_none_or(|it| it.data.len == 0),
             ProtocolKind::Listed => {
                 self.frames.get(tag as u32).is_none_or(|it| it.number.is_none())
@@ -153,7 +168,9 @@ impl World<'_> {
         let is_control = self.is_control(hears, parcel.tag);
         let end = &mut self.ends[id.index()];
         let (part, segment) = match hears {
-            ProtocolKind::Urp => (tag::unpack(parcel.tag, end.accepted), None),
+            ProtocolKind::Urp | ProtocolKind::Characters => {
+                (tag::unpack(parcel.tag, end.accepted), None)
+            }
             ProtocolKind::Datagrams => (Part::data(Extent::new(0, parcel.size)), None),
             ProtocolKind::Tcp | ProtocolKind::Listed => {
                 (Part::data(Extent::default()), Some((parcel.tag as u32, parcel.ecn)))
@@ -235,7 +252,10 @@ impl World<'_> {
         let answer = part.control.filter(|control| {
             matches!(control, Control::Echo(_) | Control::Rej(_) | Control::Ack(_))
         });
-        let decides = part.trailer.is_some() || part.control.is_some();
+        // Characters are accepted as they come.
+        let decides = part.trailer.is_some()
+            || part.control.is_some()
+            || end.hears == ProtocolKind::Characters;
         end.protocol.receive(now, part);
         if answer.is_some() {
             // Data that lie before their trailer stay.

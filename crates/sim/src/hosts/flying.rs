@@ -93,7 +93,15 @@ impl InFlight {
         number
     }
 
-    /// The records of a datagram, once.
+    /// Keeps the records of characters; their number, which is not 0.
+    pub fn characters(&mut self, flying: Box<Flying>) -> u16 {
+        let number = (self.next_datagram % u32::from(u16::MAX)) as u16 + 1;
+        self.next_datagram = self.next_datagram.wrapping_add(1);
+        self.datagrams.insert(number.into(), flying);
+        number
+    }
+
+    /// The records of a datagram, or of characters, once.
     pub fn take_datagram(&mut self, number: u32) -> Option<Box<Flying>> {
         self.datagrams.remove(&number)
     }

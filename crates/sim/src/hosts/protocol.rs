@@ -9,14 +9,16 @@ use trunkline_measure::Waiting;
 use trunkline_scenario::{Transport, UDP_HEADER};
 use trunkline_transport::protocol::{self, Delivery, Frame};
 use trunkline_transport::tcp::{self, Seq, Tcp};
-use trunkline_transport::urp::{Block, Control, Part, Segment, Urp};
+use trunkline_transport::urp::{Block, Characters, Control, Part, Segment, Urp};
 use trunkline_transport::{Counters, Endpoint, Extent, Protocol};
 
 /// Which protocol it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProtocolKind {
-    /// The Universal Receiver Protocol.
+    /// The Universal Receiver Protocol, in blocks.
     Urp,
+    /// The same, in characters without trailers.
+    Characters,
     /// The Transmission Control Protocol.
     Tcp,
     /// None: datagrams.
@@ -29,7 +31,8 @@ impl ProtocolKind {
     /// That of `transport`.
     pub fn of(transport: &Transport) -> ProtocolKind {
         match transport {
-            Transport::Urp(_) => ProtocolKind::Urp,
+            Transport::Urp(urp) if urp.mode.has_trailers() => ProtocolKind::Urp,
+            Transport::Urp(_) => ProtocolKind::Characters,
             Transport::Tcp(_) => ProtocolKind::Tcp,
             Transport::Datagram | Transport::Udp => ProtocolKind::Datagrams,
             Transport::Listed(_) => ProtocolKind::Listed,
@@ -71,6 +74,8 @@ macro_rules! with {
 pub(crate) enum Outgoing {
     /// A block of data.
     Block(Block<Extent>),
+    /// Data without a trailer.
+    Characters(Characters<Extent>),
     /// A control octet.
     Control(Control),
     /// A datagram.
@@ -86,6 +91,7 @@ impl Outgoing {
     pub fn envelopes(&self) -> u64 {
         match self {
             Outgoing::Block(block) => u64::from(block.data.len) + 4,
+            Outgoing::Characters(it) => u64::from(it.data.len) + it.control.iter().len() as u64,
             Outgoing::Control(_) => 1,
             Outgoing::Datagram(datagram) => u64::from(datagram.bytes + datagram.header),
             Outgoing::Segment(segment, _) => u64::from(segment.size()),
@@ -99,7 +105,7 @@ impl Outgoing {
             Outgoing::Control(_) => true,
             Outgoing::Segment(segment, _) => segment.data.len == 0,
             Outgoing::Frame(out) => out.unit.is_none(),
-            Outgoing::Block(_) | Outgoing::Datagram(_) => false,
+            Outgoing::Block(_) | Outgoing::Characters(_) | Outgoing::Datagram(_) => false,
         }
     }
 
@@ -112,6 +118,7 @@ impl Outgoing {
     pub fn first_time(&self) -> Option<Extent> {
         match self {
             Outgoing::Block(block) => block.first_sent.is_none().then_some(block.data),
+            Outgoing::Characters(characters) => Some(characters.data),
             Outgoing::Segment(segment, _) if segment.data.len > 0 => {
                 (!segment.is_retransmission()).then_some(segment.data)
             }
@@ -145,10 +152,15 @@ impl ProtocolEnd {
         let wrong = |reason: String| SimError::Transport { traffic: traffic.into(), reason };
         let datagrams = |header| ProtocolEnd::Datagrams(Box::new(Datagrams::new(header)));
         match (own, other) {
-            (Transport::Urp(settings), _) => {
+            (Transport::Urp(settings), theirs) => {
                 let urp = urp_settings(settings, habits.echo).map_err(wrong)?;
                 let urp = Urp::connected(Time::ZERO, urp);
-                let urp = Box::new(urp.map_err(|error| wrong(error.to_string()))?);
+                let urp = urp.map_err(|error| wrong(error.to_string()))?;
+                let urp = match theirs {
+                    Transport::Urp(theirs) => urp.hearing(theirs.mode),
+                    _ => urp,
+                };
+                let urp = Box::new(urp);
                 Ok((ProtocolEnd::Urp(urp), settings.packet))
             }
             (Transport::Tcp(ours), Transport::Tcp(_)) => {
@@ -197,11 +209,10 @@ impl ProtocolEnd {
     /// The next thing to be sent.
     pub fn transmit(&mut self, now: Time) -> Option<Outgoing> {
         match self {
-            ProtocolEnd::Urp(urp) => urp.transmit(now).and_then(|segment| match segment {
-                Segment::Block(block) => Some(Outgoing::Block(block)),
-                Segment::Control(control) => Some(Outgoing::Control(control)),
-                // Only character mode sends these, which no scenario asks for.
-                Segment::Characters(_) => None,
+            ProtocolEnd::Urp(urp) => urp.transmit(now).map(|segment| match segment {
+                Segment::Block(block) => Outgoing::Block(block),
+                Segment::Characters(characters) => Outgoing::Characters(characters),
+                Segment::Control(control) => Outgoing::Control(control),
             }),
             ProtocolEnd::Tcp(tcp) => {
                 tcp.transmit(now).map(|segment| Outgoing::Segment(segment, now))

@@ -11,7 +11,7 @@ use trunkline_host::Datagram;
 use trunkline_measure::Trail;
 use trunkline_scenario::ProtocolPlace;
 use trunkline_transport::Extent;
-use trunkline_transport::urp::{Block, Control, Part, Segment};
+use trunkline_transport::urp::{Block, Characters, Control, Part, Segment};
 
 impl World<'_> {
     /// Moves everything of an end that can move.
@@ -91,6 +91,7 @@ impl World<'_> {
         }
         match out {
             Outgoing::Block(block) => self.send_block(id, block),
+            Outgoing::Characters(characters) => self.send_characters(id, characters),
             Outgoing::Control(control) => self.send_control(id, control),
             Outgoing::Datagram(datagram) => self.send_datagram(id, datagram),
             Outgoing::Segment(segment, ready) => self.send_segment(id, segment, ready),
@@ -114,6 +115,23 @@ impl World<'_> {
                 Some(_) => self.inject(id, &part, tag::with_transmission(tag, transmission), true),
                 None => self.inject(id, &part, tag, false),
             }
+        }
+    }
+
+    /// The last packet that brings data of a request, or a message's end, has its records.
+    fn send_characters(&mut self, id: EndId, characters: Characters<Extent>) {
+        let Characters { eligible, request, .. } = characters;
+        let number = request.map_or(0, |request| {
+            let ending = characters.ends_message().then(|| request.wrapping_add(1));
+            let flying = self.unit_records(id, ending, (eligible, None));
+            self.ends[id.index()].in_flight.characters(flying)
+        });
+        let packet = self.ends[id.index()].packet;
+        let parts: Vec<_> = Segment::Characters(characters).parts(packet).collect();
+        let last = parts.iter().rposition(Part::brings_data);
+        for (index, part) in parts.iter().enumerate() {
+            let number = if Some(index) == last { number } else { 0 };
+            self.inject(id, part, tag::with_number(tag::pack(part), number), number > 0);
         }
     }
 

@@ -2,11 +2,12 @@
 //!
 //! A packet that the path duplicates carries its meaning twice, so nothing has to be looked up or freed.
 //! Bits from the lowest: 13 data octets, 24 the low bits of their place in the stream, 2 trailer kind,
-//! 3 sequence number, 13 block length, 4 control, 3 its number, 2 the block's transmission. A datagram has
+//! 3 sequence number, 13 block length, 4 control, 3 its number, 2 the block's transmission. A packet without a trailer
+//! may have 16 bits of a number of its own in the place of sequence number and length. A datagram has
 //! 32 bits of its number in the place of all that follows its bytes.
 
 use trunkline_transport::Extent;
-use trunkline_transport::urp::{Control, Part, Seq, Trailer, TrailerKind};
+use trunkline_transport::urp::{Control, Part, Seq, Trailer, TrailerKind, User};
 
 const LEN: u32 = 13;
 const OFFSET: u32 = 24;
@@ -36,6 +37,16 @@ pub(crate) fn with_transmission(tag: u64, transmission: u8) -> u64 {
 /// Which time it was.
 pub(crate) fn transmission(tag: u64) -> u8 {
     (tag >> TRANSMISSION) as u8
+}
+
+/// `tag` of a packet without a trailer that has this number; 0 for none.
+pub(crate) fn with_number(tag: u64, number: u16) -> u64 {
+    tag | u64::from(number) << (LEN + OFFSET + KIND)
+}
+
+/// The number of a packet without a trailer.
+pub(crate) fn number(tag: u64) -> u16 {
+    (tag >> (LEN + OFFSET + KIND)) as u16
 }
 
 /// Whether a packet carries data and nothing else.
@@ -110,8 +121,8 @@ fn trailer_kind(bits: u64) -> Option<TrailerKind> {
     [None, Some(TrailerKind::Bot), Some(TrailerKind::Botm), Some(TrailerKind::Bots)][bits as usize]
 }
 
-/// Controls that carry a number are 1 to 4, the others follow; 0 is none. Express data and user controls
-/// come from no workload.
+/// Controls that carry a number are 1 to 4, the others follow; 0 is none. Express data and user controls but for the
+/// end of a message come from no workload.
 fn control_bits(control: Control) -> u64 {
     let (code, number) = match control {
         Control::Seq(number) => (1, number),
@@ -124,6 +135,7 @@ fn control_bits(control: Control) -> u64 {
         Control::Init0 => (8, Seq::NONE),
         Control::Init1 => (9, Seq::NONE),
         Control::Ainit => (10, Seq::NONE),
+        Control::User(User::EOT) => (11, Seq::NONE),
         Control::Express(_) | Control::User(_) => (0, Seq::NONE),
     };
     code | u64::from(number.get()) << CONTROL
@@ -141,6 +153,7 @@ fn control_of(code: u64, number: Seq) -> Option<Control> {
         8 => Control::Init0,
         9 => Control::Init1,
         10 => Control::Ainit,
+        11 => Control::User(User::EOT),
         _ => return None,
     })
 }
@@ -151,7 +164,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn controls() -> impl Strategy<Value = Option<Control>> {
-        (0u64..11, 0u8..8).prop_map(|(code, number)| {
+        (0u64..12, 0u8..8).prop_map(|(code, number)| {
             control_of(code, Seq::new(if (1..5).contains(&code) { number } else { 0 }))
         })
     }
@@ -160,7 +173,7 @@ mod tests {
         #[test]
         fn a_packet_comes_out_as_it_went_in(
             len in 0u32..=4096, offset in 0u64..1 << 40, behind in 0u64..1 << 20,
-            trailer in prop::option::of((1u64..4, 0u8..8, 0u16..=4096)), control in controls(),
+            trailer in prop::option::of((1u64..4, 0u8..8, 0u16..=4096)), control in controls(), own: u16,
         ) {
             let data = if len == 0 { Extent::default() } else { Extent::new(offset + behind, len) };
             let trailer = trailer.map(|(kind, seq, length)| Trailer {
@@ -174,6 +187,10 @@ mod tests {
             for time in 0..4 {
                 let tag = with_transmission(pack(&part), time);
                 prop_assert_eq!((unpack(tag, offset), transmission(tag)), (part.clone(), time));
+            }
+            if trailer.is_none() {
+                let tag = with_number(pack(&part), own);
+                prop_assert_eq!((unpack(tag, offset), number(tag)), (part, own));
             }
         }
 

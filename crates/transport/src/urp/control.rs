@@ -12,6 +12,8 @@ impl User {
     pub const BREAK: User = User(0o110);
     /// The mark before the check sum of [`Check::Crc`](super::Check::Crc).
     pub const CRC: User = User(0o170);
+    /// The end of a message where there are no trailers, as [`Settings::eot`](super::Settings::eot) asks.
+    pub const EOT: User = User(0o171);
 
     /// The user control `octet`, or `None` outside octal 0100 to 0177.
     pub const fn new(octet: u8) -> Option<User> {

@@ -12,7 +12,7 @@ pub struct Counters {
 /// Counts of the transmitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sending {
-    /// Blocks sent for the first time.
+    /// Blocks sent for the first time; in modes without trailers, requests sent.
     pub blocks: u64,
     /// Blocks sent again.
     pub resent: u64,

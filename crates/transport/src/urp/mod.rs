@@ -120,12 +120,16 @@ impl<P: Payload> Urp<P> {
     /// An end of a channel whose set-up is over: both directions initialised at `now`, and the other
     /// end's transmitter in this one's mode.
     pub fn connected(now: Time, settings: Settings) -> Result<Urp<P>, SettingsError> {
-        let mut urp = Urp::new(settings)?;
-        let blocks = settings.mode.has_trailers();
-        let framing = if blocks { Framing::Blocks } else { Framing::Characters };
-        urp.receiver = Receiver::new(settings, framing);
+        let mut urp = Urp::new(settings)?.hearing(settings.mode);
         urp.sender.open(now);
         Ok(urp)
+    }
+
+    /// The same end, whose peer's transmitter was initialised in `theirs`.
+    pub fn hearing(mut self, theirs: Mode) -> Urp<P> {
+        let framing = if theirs.has_trailers() { Framing::Blocks } else { Framing::Characters };
+        self.receiver = Receiver::new(self.settings, framing);
+        self
     }
 
     /// Its settings.
@@ -322,9 +326,13 @@ impl<P: Payload> Urp<P> {
 }
 
 impl<P: Payload> Endpoint for Urp<P> {
-    /// Blocks, all full but the last.
+    /// Blocks, all full but the last. Without trailers a request is a unit.
     fn units_of(&self, bytes: u32, end: bool) -> u64 {
-        if bytes == 0 { u64::from(end) } else { bytes.div_ceil(self.settings.block.into()).into() }
+        match (bytes, self.settings.mode.has_trailers()) {
+            (0, _) => end.into(),
+            (_, true) => bytes.div_ceil(self.settings.block.into()).into(),
+            (_, false) => 1,
+        }
     }
 
     fn consumed(&mut self, now: Time, bytes: u64) {
@@ -359,7 +367,7 @@ impl<P: Payload> Endpoint for Urp<P> {
     }
 
     fn answered(&self) -> u64 {
-        self.sender.counters.blocks - self.outstanding() as u64
+        self.sender.answered_units()
     }
 
     fn counters(&self) -> crate::Counters {

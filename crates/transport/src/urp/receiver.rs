@@ -178,11 +178,20 @@ impl<P: Payload> Receiver<P> {
     pub fn user(&mut self, user: User) {
         match self.framing {
             Framing::Blocks => self.behind.add_user(user),
+            Framing::Characters if user == User::EOT && self.settings.eot => self.end_message(),
             Framing::Characters => {
                 let data = P::default();
                 self.deliver([Delivery { data, user: Some(user), end: false }]);
             }
             Framing::Unknown => {}
+        }
+    }
+
+    /// A message ends behind what has come, or is empty. Data that wait to be taken take the end along.
+    fn end_message(&mut self) {
+        match self.deliveries.back_mut().filter(|last| !last.end) {
+            Some(last) => last.end = true,
+            None => self.deliver([Delivery { data: P::default(), user: None, end: true }]),
         }
     }
 

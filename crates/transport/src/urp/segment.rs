@@ -59,6 +59,8 @@ pub struct Characters<P> {
     pub control: Option<Control>,
     /// When they were there and might be sent.
     pub eligible: Time,
+    /// The request whose last data these are, counted from 0.
+    pub request: Option<u64>,
 }
 
 /// The trailer of a block: begin, length low, length high, number. The check sum, if any, comes before
@@ -115,6 +117,11 @@ impl<P: Payload> Part<P> {
     pub fn is_empty(&self) -> bool {
         self.envelopes() == 0
     }
+    /// Whether the other end may get something by it: not with a control of the protocol alone.
+    pub fn brings_data(&self) -> bool {
+        let user = matches!(self.control, Some(Control::User(_)));
+        !self.data.is_empty() || self.trailer.is_some() || user
+    }
 }
 
 impl Trailer {
@@ -153,6 +160,13 @@ impl<P: Payload> Block<P> {
         self.user.into_iter().for_each(|user| crc.control(user.octet()));
         self.crc = Some(crc.finish(self.kind, self.seq));
         self
+    }
+}
+
+impl<P> Characters<P> {
+    /// Whether a message ends behind them.
+    pub fn ends_message(&self) -> bool {
+        self.control == Some(Control::User(User::EOT))
     }
 }
 

@@ -28,6 +28,8 @@ struct Sent<P> {
     block: Block<P>,
     len: u32,
     resent: bool,
+    /// Units that its ECHO answers for: itself, or the request that ends with a number of character mode.
+    units: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +107,10 @@ impl<P: Payload> Sender<P> {
     }
     pub fn unechoed(&self) -> u64 {
         self.window.iter().map(|sent| u64::from(sent.len)).sum()
+    }
+    /// Units sent and answered for: blocks, or requests where there are none.
+    pub fn answered_units(&self) -> u64 {
+        self.counters.blocks - self.window.iter().map(|sent| sent.units).sum::<u64>()
     }
     pub fn is_idle(&self) -> bool {
         self.requests.is_empty() && self.window.is_empty()
@@ -252,15 +258,15 @@ impl<P: Payload> Sender<P> {
         if self.settings.check == Check::Crc {
             block = block.with_crc();
         }
-        self.sent(now, block.clone());
+        self.sent(now, block.clone(), 1);
         self.counters.blocks += 1;
         Some(block)
     }
 
-    fn sent(&mut self, now: Time, mut block: Block<P>) {
+    fn sent(&mut self, now: Time, mut block: Block<P>, units: u64) {
         let len = block.len();
         block.first_sent = Some(now);
-        self.window.push_back(Sent { block, len, resent: false });
+        self.window.push_back(Sent { block, len, resent: false, units });
         self.next = self.next.next();
         self.fresh = true;
         self.start_timer(now);
@@ -282,31 +288,43 @@ impl<P: Payload> Sender<P> {
     }
 
     fn next_characters(&mut self, now: Time) -> Option<Characters<P>> {
-        let request = self.requests.front()?;
         let since = *self.permits.front()?;
-        let eligible = since.max(request.offered);
         let room = u32::from(self.settings.block) - self.since_seq;
-        let (data, user, _) = self.cut(room)?;
-        let mut control = user.map(Control::User);
+        if room == 0 {
+            // A user control stood in the number's place.
+            let control = Some(Control::Seq(self.mark(now, since, None)));
+            return Some(Characters {
+                data: P::default(),
+                control,
+                eligible: since,
+                request: None,
+            });
+        }
+        let eligible = since.max(self.requests.front()?.offered);
+        let (data, user, last) = self.cut(room)?;
+        let request = last.map(|_| self.counters.blocks);
+        self.counters.blocks += u64::from(request.is_some());
+        let eot = last == Some(true) && self.settings.eot;
+        let mut control = user.or(eot.then_some(User::EOT)).map(Control::User);
         if self.settings.mode == Mode::Character {
             self.since_seq += data.len();
             if self.since_seq >= u32::from(self.settings.block) && control.is_none() {
-                control = Some(Control::Seq(self.mark(now, eligible)));
+                control = Some(Control::Seq(self.mark(now, eligible, request)));
             }
         }
         if data.is_empty() && control.is_none() {
-            // The end of a message, which this mode does not carry.
+            // The end of a message, which is not carried.
             return self.next_characters(now);
         }
-        Some(Characters { data, control, eligible })
+        Some(Characters { data, control, eligible, request })
     }
 
-    /// Books a number that waits for its echo.
-    fn mark(&mut self, now: Time, eligible: Time) -> Seq {
+    /// Books a number that waits for its echo, perhaps that of a request's last data.
+    fn mark(&mut self, now: Time, eligible: Time, request: Option<u64>) -> Seq {
         let (seq, kind, data) = (self.next, TrailerKind::Botm, P::default());
         let block = Block { data, user: None, seq, kind, crc: None, eligible, first_sent: None };
         self.permits.pop_front();
-        self.sent(now, block);
+        self.sent(now, block, request.iter().len() as u64);
         if let Some(mark) = self.window.back_mut() {
             mark.len = std::mem::take(&mut self.since_seq);
         }

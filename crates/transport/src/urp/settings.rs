@@ -102,7 +102,7 @@ pub enum Mode {
     /// every block ends a message.
     Detection,
     /// Characters with flow control: after every [`Settings::block`] octets the sender waits for an
-    /// ECHO. No error is noticed; message ends are not carried.
+    /// ECHO. No error is noticed; message ends are carried only as [`Settings::eot`] says.
     Character,
     /// Characters only. If the initialisation is lost nothing tells of it, and the receiver ignores
     /// what follows; an end that is [connected](super::Urp::connected) needs none.
@@ -110,6 +110,22 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// The modes that scenarios know, by their names: those that carry a message whole, however long it is, and hold a
+    /// sender back. In [`Detection`](Mode::Detection) each block is a message, and [`Raw`](Mode::Raw) takes whatever a
+    /// host without costs can write in no time.
+    pub const NAMED: [(&'static str, Mode); 2] =
+        [("block", Mode::Block), ("character", Mode::Character)];
+
+    /// Its name, as written in a scenario if it may stand there.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mode::Block => "block",
+            Mode::Detection => "detection",
+            Mode::Character => "character",
+            Mode::Raw => "raw",
+        }
+    }
+
     /// Whether it sends trailers.
     pub const fn has_trailers(self) -> bool {
         matches!(self, Mode::Block | Mode::Detection)
@@ -157,6 +173,9 @@ pub struct Settings {
     pub enquiries: u8,
     /// The check that protects the blocks.
     pub check: Check,
+    /// Whether the ends of messages are carried in modes without trailers, each as the user control
+    /// [`User::EOT`](super::User::EOT) behind the data. An extension that both ends must have.
+    pub eot: bool,
 }
 
 /// The reason for refusing settings.
@@ -190,6 +209,7 @@ impl Default for Settings {
             echo: Echo::Acceptance,
             enquiries: 30,
             check: Check::Count,
+            eot: false,
         }
     }
 }

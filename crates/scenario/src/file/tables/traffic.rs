@@ -7,12 +7,13 @@ use super::super::schema::{Form, Key, Kind, Need, Table};
 use super::{HOUR, INSTANT, SOME_SPAN, SPAN, WEEK, key};
 use trunkline_core::Span;
 use trunkline_transport::tcp::congestion;
+use trunkline_transport::urp;
 
 /// Most user bytes of one message, system write or datagram: what the memory of a host of the time, or
 /// of a simulator today, takes without a thought.
 const MESSAGE: Kind = Kind::Size(1, 16 << 20);
-/// Most user bytes of a transfer: 1 TB.
-const TRANSFER: Kind = Kind::Size(1, 1_000_000_000_000);
+/// Most user bytes of a transfer: 1 TB. A file may have none.
+const TRANSFER: Kind = Kind::Size(0, 1_000_000_000_000);
 
 const fn only(
     only: &'static [&'static str],
@@ -146,7 +147,7 @@ const WORK: &[Key] = &[
         "bytes",
         One(TRANSFER),
         Default("1MB"),
-        "User bytes of a transfer, or of the file",
+        "User bytes of a transfer, 1 or more, or of the file, which may be empty",
     ),
     only(
         &[BULK, PUSH, GREEDY],
@@ -195,6 +196,11 @@ const WORK: &[Key] = &[
 ];
 
 const URP: &str = "urp";
+/// Modes of URP.
+const MODES: [&str; 2] = {
+    let [(block, _), (character, _)] = urp::Mode::NAMED;
+    [block, character]
+};
 const DATAGRAM: &str = "datagram";
 const UDP: &str = "udp";
 const TCP: &str = "tcp";
@@ -207,7 +213,7 @@ pub(in crate::file) const TRANSPORT: Kind =
 static TRANSPORT_TABLE: Table = Table {
     kinds: Some(listed::tables),
     title: "a transport",
-    help: "How an end point speaks: the Universal Receiver Protocol in block mode, datagrams, TCP, or another protocol by its name.",
+    help: "How an end point speaks: the Universal Receiver Protocol, datagrams, TCP, or another protocol by its name.",
     groups: &[
         &[
             key(
@@ -230,6 +236,13 @@ static TRANSPORT_TABLE: Table = Table {
 };
 
 const URP_KEYS: &[Key] = &[
+    only(
+        &[URP],
+        "mode",
+        One(Kind::Word(&MODES)),
+        Default("block"),
+        "Blocks that are repaired and have a window, or characters, of which 'block' bytes are sent before an ECHO is waited for and nothing is repaired",
+    ),
     only(&[URP], "block", One(Kind::Size(1, 4096)), Default("256"), "User bytes of a block"),
     only(&[URP], "outstanding", One(Kind::Whole(1, 7)), Default("3"), "Blocks outstanding"),
     only(

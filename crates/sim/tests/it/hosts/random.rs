@@ -63,12 +63,14 @@ pub const WORKLOADS: [&str; 7] = [
 pub const AMOUNTS: [u64; 4] = [4 * (1 + 4 + 300 + 4), 2 * 2 * (1024 + 17), 2 * 5004, 2 * 3004];
 
 const PROFILES: [&str; 4] = ["trunkline", "v10", "plan9", "kmc"];
+const MODES: [&str; 2] = ["block", "character"];
 
 #[derive(Debug, Clone)]
 struct Flows {
     workload: usize,
     count: u32,
     looped: bool,
+    modes: [&'static str; 2],
     profile: &'static str,
     block: u16,
     outstanding: u8,
@@ -126,7 +128,7 @@ impl Plan {
 
 impl Flows {
     fn text(&self, index: usize) -> String {
-        let Flows { profile, block, outstanding, packet, count, .. } = self;
+        let Flows { modes: [mode, back], profile, block, outstanding, packet, count, .. } = self;
         let ends = if self.looped {
             "from = \"a\"\nto = \"a\"\nvia = [\"m\", \"n\", \"m\"]"
         } else {
@@ -135,24 +137,31 @@ impl Flows {
         format!(
             "[[traffic]]\nname = \"t{index}\"\n{}\n{ends}\ncount = {count}\nstagger = \"10ms\"\n\
              transport = {{ kind = \"urp\", profile = \"{profile}\", block = {block}, outstanding = {outstanding}, \
-             packet = {packet} }}\n",
+             packet = {packet}, mode = \"{mode}\" }}\nreply_transport = {{ mode = \"{back}\" }}\n",
             WORKLOADS[self.workload]
         )
     }
 }
 
-fn flows(profiles: &'static [&'static str], workloads: usize) -> impl Strategy<Value = Flows> {
+fn flows(
+    profiles: &'static [&'static str],
+    modes: &'static [&'static str],
+    workloads: usize,
+) -> impl Strategy<Value = Flows> {
     let shape = (0..workloads, 1u32..3, any::<bool>(), prop::sample::select(profiles));
     let urp = (prop::sample::select(vec![12u16, 28, 100, 252, 256]), 1u8..=7, 0u32..3);
-    (shape, urp).prop_map(|((workload, count, looped, profile), (block, outstanding, packet))| {
+    let modes = [prop::sample::select(modes), prop::sample::select(modes)];
+    (shape, urp, modes).prop_map(|(shape, (block, outstanding, packet), modes)| {
+        let (workload, count, looped, profile) = shape;
         let packet = [0, 16, 40][packet as usize];
-        Flows { workload, count, looped, profile, block, outstanding, packet }
+        Flows { workload, count, looped, modes, profile, block, outstanding, packet }
     })
 }
 
 fn plan(
     links: Vec<&'static str>,
     profiles: &'static [&'static str],
+    modes: &'static [&'static str],
     workloads: usize,
 ) -> impl Strategy<Value = Plan> {
     let host = || (0..PROCESSORS.len(), 0..BOARDS.len());
@@ -162,7 +171,7 @@ fn plan(
         [host(), host()],
         [link.clone(), link.clone(), link],
         any::<[bool; 3]>(),
-        prop::collection::vec(flows(profiles, workloads), 1..4),
+        prop::collection::vec(flows(profiles, modes, workloads), 1..4),
     )
         .prop_map(|(seed, hosts, links, [backplane, datagrams, company], traffic)| {
             let seed = seed.into();
@@ -176,7 +185,7 @@ proptest! {
     /// Whatever the path does and whoever speaks: the steps of each sample sum to its delay, the packets
     /// add up, and the same again is the same to the last bit.
     #[test]
-    fn the_laws_hold(plan in plan([&ORDERLY[..], &WILD].concat(), &PROFILES, WORKLOADS.len())) {
+    fn the_laws_hold(plan in plan([&ORDERLY[..], &WILD].concat(), &PROFILES, &MODES, WORKLOADS.len())) {
         let scenario = plan.scenario();
         let run = trunkline_sim::run(&scenario).unwrap();
         prop_assert_eq!(check(&run), []);
@@ -187,7 +196,7 @@ proptest! {
     /// Over links that keep a channel's order everything arrives, once, and what a sender's time went into
     /// sums to its life.
     #[test]
-    fn everything_arrives_once(plan in plan(ORDERLY.to_vec(), &["trunkline"], AMOUNTS.len())) {
+    fn everything_arrives_once(plan in plan(ORDERLY.to_vec(), &["trunkline"], &["block"], AMOUNTS.len())) {
         let run = trunkline_sim::run(&plan.scenario()).unwrap();
         prop_assert_eq!(check(&run), []);
         for (index, flows) in plan.traffic.iter().enumerate() {
@@ -207,7 +216,7 @@ proptest! {
 
     /// Where nothing is lost or copied nothing is sent again, and every byte is the next of its stream.
     #[test]
-    fn a_sound_path_needs_no_recovery(plan in plan(ORDERLY[..4].to_vec(), &PROFILES, WORKLOADS.len())) {
+    fn a_sound_path_needs_no_recovery(plan in plan(ORDERLY[..4].to_vec(), &PROFILES, &MODES, WORKLOADS.len())) {
         let mut scenario = plan.scenario();
         scenario.hosts.iter_mut().for_each(|host| host.interface.memory = None);
         let run = trunkline_sim::run(&scenario).unwrap();
@@ -215,6 +224,11 @@ proptest! {
         prop_assert_eq!(&run.notes, &[]);
         for traffic in &run.traffic {
             prop_assert_eq!((traffic.packets.dropped, traffic.packets.duplicated), (0, 0));
+        }
+        for (index, flows) in plan.traffic.iter().enumerate().filter(|(_, it)| it.workload < AMOUNTS.len()) {
+            let name = format!("t{index}");
+            let traffic = run.traffic.iter().find(|traffic| traffic.name == name).unwrap();
+            prop_assert_eq!(traffic.delivered_bytes, AMOUNTS[flows.workload] * u64::from(flows.count));
         }
     }
 }

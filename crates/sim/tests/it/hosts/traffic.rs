@@ -238,3 +238,32 @@ fn the_places_of_many_hosts_are_told_apart() {
     };
     assert!(named.iter().all(own), "{named:?}");
 }
+
+/// In character mode 300 bytes are 256 and a number, which is echoed before the other 44 go with the end of the
+/// message; the answer of 4 bytes waits for nothing. An octet takes 8 us, a packet 5 ms.
+#[test]
+fn characters_wait_for_the_echo_of_a_number() {
+    let text = "[[traffic]]\nname = \"t\"\nkind = \"interactive\"\nfrom = \"a\"\nto = \"b\"\nsizes = [300]\n\
+                reply = 4\nrepeat = 2\ntransport = { kind = 'urp', mode = 'character', packet = 0 }\n";
+    let run = run(&pair(&format!("{FREE}{text}")));
+    let ways = 50_000 * 4;
+    let round = tenths(ways + 80 * (257 + 1 + 45 + 5));
+    // The second message has a number behind its first 212 bytes.
+    assert!(run.traffic[0].samples.iter().all(|sample| sample.end - sample.start == round));
+    assert_eq!(traffic(&run, "t").delivered_bytes, 2 * 304);
+}
+
+/// Nothing is repaired: the message ends where its end comes, and what has not come is missing from it.
+#[test]
+fn characters_that_are_lost_stay_lost() {
+    let text = pair(&format!(
+        "{FREE}[[traffic]]\nname = \"t\"\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\nbytes = 100000\nconfirm = false\n\
+         transport = {{ kind = 'urp', mode = 'character' }}\n"
+    ));
+    let lossy = text.replace("delay", "loss = \"2%\"\ndelay");
+    let run = run(&lossy);
+    let run = traffic(&run, "t");
+    assert!(run.packets.dropped > 0 && run.retransmissions == 0);
+    // The flow ends with the last write's return, when 4096 bytes may be unsent.
+    assert!((90_000..99_000).contains(&run.delivered_bytes), "{}", run.delivered_bytes);
+}

@@ -1,8 +1,8 @@
 //! The grades of service other than full block mode, and what goes beside the blocks.
 
 use crate::urp::talk::*;
-use trunkline_transport::Extent;
 use trunkline_transport::urp::{Control, Echo, Mode, Part, Settings, SettingsError, User};
+use trunkline_transport::{Endpoint, Extent};
 
 fn pair(settings: Settings) -> (End, End) {
     (End::connected(at(0), settings).unwrap(), End::connected(at(0), settings).unwrap())
@@ -49,6 +49,54 @@ fn characters_with_flow_control_wait_for_an_echo() {
     assert!(sender.idle() && sender.deadline().is_none());
     hear(&mut receiver, at(176), &again);
     assert_eq!(words(&say(&mut receiver, at(176))), "ECHO1");
+}
+
+/// Ends of messages are an octet of control, which no user octet can be taken for. A request is done when all of
+/// it is sent and no number behind it waits for an echo.
+#[test]
+fn characters_carry_the_ends_of_messages_if_asked() {
+    let characters = Settings { mode: Mode::Character, eot: true, ..settings() };
+    let (mut sender, mut receiver) = pair(characters);
+    for (offset, len, end) in [(0, 20, true), (20, 0, true), (20, 8, false), (28, 6, true)] {
+        sender.offer(at(0), Extent::new(offset, len), end);
+    }
+    let said = say(&mut sender, at(0));
+    assert_eq!(words(&said), "[20]USER(USER(121)) [0]USER(USER(121)) [8]SEQ1");
+    assert_eq!((sender.unsent(), sender.unechoed(), Endpoint::answered(&sender)), (6, 28, 2));
+    // In packets of 16.
+    hear(&mut receiver, at(5), &said);
+    assert_eq!(
+        received(&mut receiver),
+        [
+            (Extent::new(0, 16), false),
+            (Extent::new(16, 4), true),
+            (Extent::default(), true),
+            (Extent::new(20, 8), false),
+        ]
+    );
+    hear(&mut sender, at(10), &say(&mut receiver, at(5)));
+    assert_eq!(words(&say(&mut sender, at(10))), "[6]USER(USER(121))");
+    assert!(sender.idle() && Endpoint::answered(&sender) == 4);
+    let units = [(0, true), (0, false), (5, false), (500, true)];
+    let units = units.map(|(bytes, end)| Endpoint::units_of(&sender, bytes, end));
+    assert_eq!(units, [1, 0, 1, 1]);
+}
+
+/// Each direction of a channel has a mode of its own.
+#[test]
+fn an_end_hears_another_mode_than_its_own() {
+    let blocks = settings();
+    let characters = Settings { mode: Mode::Character, eot: true, ..blocks };
+    let mut typist = End::connected(at(0), characters).unwrap().hearing(Mode::Block);
+    let mut host =
+        End::connected(at(0), Settings { eot: true, ..blocks }).unwrap().hearing(Mode::Character);
+    typist.offer(at(0), Extent::new(0, 3), true);
+    host.offer(at(0), Extent::new(0, 40), true);
+    hear(&mut host, at(5), &say(&mut typist, at(0)));
+    hear(&mut typist, at(5), &say(&mut host, at(0)));
+    assert_eq!(received(&mut host), [(Extent::new(0, 3), true)]);
+    let answer = received(&mut typist);
+    assert_eq!(answer, [(Extent::new(0, 28), false), (Extent::new(28, 12), true)]);
 }
 
 #[test]

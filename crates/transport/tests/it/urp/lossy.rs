@@ -340,8 +340,17 @@ fn trials(
             let enquiries = 255;
             let mode = Mode::Block;
             let timeout = Span::from_secs(1);
-            let settings =
-                Settings { block, outstanding, timeout, profile, mode, echo, enquiries, check };
+            let settings = Settings {
+                block,
+                outstanding,
+                timeout,
+                profile,
+                mode,
+                echo,
+                enquiries,
+                check,
+                eot: false,
+            };
             Trial { seed, grain, settings, connected, messages }
         },
     )
@@ -419,21 +428,23 @@ proptest! {
         }
     }
 
-    /// If only controls that go alone are lost and doubled, characters arrive, and the sender is never
-    /// stuck.
+    /// If only controls that go alone are lost and doubled, characters arrive, with the ends of messages if they are
+    /// asked for, and the sender is never stuck.
     #[test]
     fn characters_with_flow_control_arrive_where_data_do(
-        seed in any::<u64>(), block in 1..100u16, profile in prop::sample::select(&Profile::ALL), slow in any::<bool>(),
+        seed in any::<u64>(), block in 1..100u16, profile in prop::sample::select(&Profile::ALL), slow in any::<bool>(), eot in any::<bool>(),
         messages in prop::collection::vec(0..600u32, 1..12),
     ) {
         let echo = if slow { Echo::Consumption } else { Echo::Acceptance };
         let mode = Mode::Character;
         let settings =
-            Settings { block, profile, echo, mode, enquiries: 255, ..Settings::default() };
+            Settings { block, profile, echo, mode, enquiries: 255, eot, ..Settings::default() };
         let trial = Trial { seed, grain: Grain::Trailers, settings, connected: true, messages };
+        let (octets, ends) = expected(&trial.messages);
         for side in &run(&trial).sides {
-            prop_assert!(side.urp.idle() && side.ends.is_empty());
-            prop_assert!(side.received == expected(&trial.messages).0);
+            prop_assert!(side.urp.idle() && side.received == octets);
+            prop_assert_eq!(&side.ends, if eot { &ends[..] } else { &[] });
+            prop_assert_eq!(trunkline_transport::Endpoint::answered(&side.urp), trial.messages.len() as u64);
         }
     }
 }
