@@ -163,8 +163,10 @@ impl Adaptive {
             Some(_) => self.own_loss.is_more(all),
             None => self.own_loss.is_exceeded(losses),
         };
-        // Below the rate, and without a queue, nothing is lost for want of room.
-        let is_idle = self.contest.is_none() && self.queue() <= self.tolerated();
+        // Below the rate, and without a queue, nothing is lost for want of room. In the beginning neither is known: beside
+        // somebody who fills the line, his queue is in the first round trips, and what is lost in it is not the path's loss.
+        let is_unsure = self.phase == Phase::Start && is_excess;
+        let is_idle = self.contest.is_none() && !is_unsure && self.queue() <= self.tolerated();
         if is_idle && self.offered * 100 <= self.rate * BELOW_RATE {
             self.own_loss.take(losses);
         }
