@@ -99,8 +99,13 @@ impl Span {
         Span(self.0.abs_diff(other.0))
     }
     /// This span times `numerator / denominator`, rounded down, saturating.
+    #[inline]
     pub fn scaled(self, numerator: u64, denominator: u64) -> Span {
-        let wide = u128::from(self.0) * u128::from(numerator) / u128::from(denominator.max(1));
+        let denominator = denominator.max(1);
+        if let Some(product) = self.0.checked_mul(numerator) {
+            return Span(product / denominator);
+        }
+        let wide = u128::from(self.0) * u128::from(numerator) / u128::from(denominator);
         Span(u64::try_from(wide).unwrap_or(u64::MAX))
     }
     /// This span rounded to three significant digits, for tables: `1.53ms`.

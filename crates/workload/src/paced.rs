@@ -3,6 +3,9 @@
 use crate::{Action, Draft, Outcome, Stamp};
 use trunkline_core::{Rate, Span, Time};
 
+/// Bits of a byte times nanoseconds of a second.
+const NANO_BITS: u64 = 8 * 1_000_000_000;
+
 /// The sending side. Datagram `n` is meant to be sent `n * size / rate` after the first, computed anew
 /// for each so that no rounding adds up. If the host falls behind it sends at once and the intended
 /// times stay as they were.
@@ -46,9 +49,15 @@ impl Pacer {
     /// From the first datagram's intended start to that of the next to be sent; `None` if there is
     /// none: beyond the longest time, or because a datagram has no bytes and so no time.
     fn offset(&self) -> Option<Span> {
-        let bits = u128::from(self.sent) * u128::from(self.size) * 8;
-        let rate = u128::from(self.rate.bits_per_second());
-        let nanos = u64::try_from(bits * 1_000_000_000 / rate).ok();
+        // Two numbers of 32 bits fit one of 64; divisions of 128 bits are slow, and few runs come to them.
+        let (bytes, rate) =
+            (u64::from(self.sent) * u64::from(self.size), self.rate.bits_per_second());
+        let nanos = match bytes.checked_mul(NANO_BITS) {
+            Some(product) => Some(product / rate),
+            None => {
+                u64::try_from(u128::from(bytes) * u128::from(NANO_BITS) / u128::from(rate)).ok()
+            }
+        };
         nanos.filter(|_| self.size > 0).map(Span::from_nanos)
     }
 }
