@@ -1,10 +1,9 @@
-//! The records of blocks and datagrams under way.
+//! The records of what is under way.
 //!
 //! A packet that ends a block has a trace, from which its hops are known when it arrives. A copy that the
 //! path makes has a trace of its own, so that records are not looked up by the trace but by what the
 //! packet says: a block's number and how often it has been sent, or a datagram's number.
 
-use std::collections::BTreeMap;
 use trunkline_core::{Cause, Time};
 use trunkline_measure::Trail;
 use trunkline_transport::urp::Seq;
@@ -58,15 +57,13 @@ impl Flying {
 const NUMBERS: usize = 8;
 const TRANSMISSIONS: usize = 4;
 
-/// What an end has sent and its peer has not got.
+/// The blocks that an end has sent and its peer has not got.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
     /// By number and transmission; empty until the first block.
     blocks: Vec<Option<Box<Flying>>>,
     /// How often each number has been used, modulo [`TRANSMISSIONS`].
     used: [u8; NUMBERS],
-    datagrams: BTreeMap<u32, Box<Flying>>,
-    next_datagram: u32,
 }
 
 impl InFlight {
@@ -83,19 +80,6 @@ impl InFlight {
     /// The records of a block, once. What is found may be of a later block with the same number.
     pub fn take_block(&mut self, seq: Seq, transmission: u8) -> Option<Box<Flying>> {
         self.blocks.get_mut(place(seq, transmission))?.take()
-    }
-
-    /// Keeps the records of a datagram; its number.
-    pub fn datagram(&mut self, flying: Box<Flying>) -> u32 {
-        let number = self.next_datagram;
-        self.next_datagram = number.wrapping_add(1);
-        self.datagrams.insert(number, flying);
-        number
-    }
-
-    /// The records of a datagram, once.
-    pub fn take_datagram(&mut self, number: u32) -> Option<Box<Flying>> {
-        self.datagrams.remove(&number)
     }
 }
 
@@ -124,15 +108,5 @@ mod tests {
         assert_eq!(left(in_flight.take_block(Seq::new(3), first)), Some(1));
         assert_eq!(left(in_flight.take_block(Seq::new(3), first)), None, "a copy finds nothing");
         assert_eq!(left(in_flight.take_block(Seq::new(4), other)), Some(3));
-    }
-
-    #[test]
-    fn datagrams_are_numbered() {
-        let mut in_flight = InFlight::default();
-        let numbers = [in_flight.datagram(flying(1)), in_flight.datagram(flying(2))];
-        let left = |found: Option<Box<Flying>>| found.map(|found| found.left.as_nanos());
-        assert_eq!(left(in_flight.take_datagram(numbers[1])), Some(2));
-        assert_eq!(left(in_flight.take_datagram(numbers[0])), Some(1));
-        assert_eq!(left(in_flight.take_datagram(numbers[0])), None);
     }
 }
