@@ -12,6 +12,7 @@ mod packet;
 mod parse;
 mod quantity;
 mod random;
+mod shared;
 mod time;
 
 pub use counts::{Counts, DropCause};
@@ -21,4 +22,5 @@ pub use packet::{Carried, Channel, Hosts, Metered, Packet};
 pub use parse::{ParseError, number_and_unit};
 pub use quantity::{Rate, Size};
 pub use random::{Probability, Seed, Stream};
+pub use shared::{Recent, Shared};
 pub use time::{Span, Time};

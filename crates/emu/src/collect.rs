@@ -100,7 +100,8 @@ impl Measured<'_> {
             run.rounds.extend(flow.rounds);
             flow.blocks.into_iter().for_each(|step| add(&mut blocks, step));
         }
-        let of_kernel = traffic.program.is_some() || matches!(traffic.transport, Transport::Tcp(_));
+        let of_kernel =
+            traffic.program.is_some() || matches!(*traffic.transport, Transport::Tcp(_));
         if of_kernel {
             blocks.clear();
             run.block_count = self.book_frames(index, &mut blocks);

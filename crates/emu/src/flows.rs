@@ -79,7 +79,7 @@ fn flow_plan(
             namespace: laboratory.station(station).clone(),
             address,
             transport: transport.clone(),
-            interface: scenario.hosts[host].interface.clone(),
+            interface: (*scenario.hosts[host].interface).clone(),
             places: places::of_host(plan, host),
         }
     };

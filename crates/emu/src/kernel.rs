@@ -36,7 +36,7 @@ fn with_profile(tcp: &TcpSettings, pick: Pick) -> Option<bool> {
 
 /// The settings that both ends of a traffic use, if it uses TCP.
 fn tcp_of(traffic: &Traffic) -> impl Iterator<Item = &TcpSettings> {
-    [&traffic.transport, &traffic.reply_transport].into_iter().filter_map(|transport| {
+    [&*traffic.transport, &*traffic.reply_transport].into_iter().filter_map(|transport| {
         match transport {
             Transport::Tcp(tcp) => Some(tcp),
             _ => None,

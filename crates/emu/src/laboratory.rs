@@ -151,8 +151,8 @@ impl Laboratory {
 fn paths(scenario: &Scenario) -> Vec<(String, PathSpec)> {
     let path = |wire: &trunkline_scenario::Wire| {
         let spec = PathSpec {
-            up: wire.forward.clone(),
-            down: wire.backward.clone(),
+            up: (*wire.forward).clone(),
+            down: (*wire.backward).clone(),
             key: ChannelKey::FiveTuple,
             mtu: scenario.mtu,
             seed: scenario.seed,

@@ -196,7 +196,7 @@ impl<'a> Ground<'a> {
     }
 
     fn window(&self) -> Option<Candidate> {
-        match (&self.traffic.transport, &self.traffic.reply_transport) {
+        match (&*self.traffic.transport, &*self.traffic.reply_transport) {
             (Transport::Urp(_), _) => self.blocks(),
             (Transport::Tcp(ours), Transport::Tcp(theirs)) => self.buffers(ours, theirs),
             _ => None,
@@ -259,7 +259,7 @@ impl<'a> Ground<'a> {
 
     fn initial_window(&self) -> Option<Candidate> {
         let (Transport::Tcp(ours), Transport::Tcp(theirs)) =
-            (&self.traffic.transport, &self.traffic.reply_transport)
+            (&*self.traffic.transport, &*self.traffic.reply_transport)
         else {
             return None;
         };
@@ -328,7 +328,7 @@ impl<'a> Ground<'a> {
     fn processor(&self, host: usize) -> Option<Candidate> {
         let it = self.host(host);
         let rung = |factor| Relaxation::Processor { host, factor };
-        let rungs = match it.processor == Processor::default() {
+        let rungs = match *it.processor == Processor::default() {
             true => Vec::new(),
             false => twice_and_free(rung),
         };
@@ -337,7 +337,7 @@ impl<'a> Ground<'a> {
 
     fn board(&self, host: usize) -> Option<Candidate> {
         let it = self.host(host);
-        let board = &it.interface;
+        let board = &*it.interface;
         let ideal = Interface::default();
         let costs = |board: &Interface| (board.send_block, board.receive_block, board.control);
         let rung = |factor| Relaxation::Board { host, factor };

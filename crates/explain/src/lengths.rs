@@ -222,7 +222,7 @@ fn is_timed(workload: &Workload) -> bool {
 /// Is the end of a run like its beginning, so that a part can stand for the whole? Not where something is to happen
 /// at a stated instant, where other traffic comes or goes, and where TCP moves much: its window is never done.
 fn goes_on_alike(scenario: &Scenario, leader: usize) -> bool {
-    let mut links = scenario.links.iter().flat_map(|wire| [&wire.forward, &wire.backward]);
+    let mut links = scenario.links.iter().flat_map(|wire| [&*wire.forward, &*wire.backward]);
     let fixed = |link: &LinkSpec| link.schedule.steps.is_empty() && link.trace.is_none();
     let mut traffic = scenario.traffic.iter().enumerate();
     links.all(fixed)
@@ -236,7 +236,7 @@ fn is_tcp_stream(traffic: &Traffic) -> bool {
         traffic.workload,
         Workload::Interactive { .. } | Workload::TimedEcho { .. } | Workload::Paced { .. }
     );
-    !messages && matches!(traffic.transport, Transport::Tcp(_))
+    !messages && matches!(*traffic.transport, Transport::Tcp(_))
 }
 
 /// Is `other` under way from before the leader starts until it ends?
@@ -293,7 +293,7 @@ fn is_steady(figures: &Figures) -> bool {
 
 /// Has everything that happens by chance happened often?
 fn has_seen_enough(scenario: &Scenario, run: &Run) -> bool {
-    let specs = scenario.links.iter().flat_map(|wire| [&wire.forward, &wire.backward]);
+    let specs = scenario.links.iter().flat_map(|wire| [&*wire.forward, &*wire.backward]);
     let samples: usize = run.traffic.iter().map(|traffic| traffic.samples.len()).sum();
     let mut disturbances = scenario.hosts.iter().filter_map(|host| host.processor.disturbance);
     std::iter::zip(specs, &run.links).all(|(spec, link)| impaired_often(&spec.impairments, link))

@@ -1,7 +1,7 @@
 //! Relaxations: functions from a scenario to one in which a single thing is better. What a change does
 //! not name it leaves as it is; `docs/explain.md` lists them.
 
-use trunkline_core::{Rate, Size, Span};
+use trunkline_core::{Rate, Shared, Size, Span};
 use trunkline_path::discipline::{DrrSettings, RoundRobinSettings};
 use trunkline_path::impairment::{ImpairmentSpec, Setting};
 use trunkline_path::{Change, DisciplineSpec, Limit, LinkSpec};
@@ -327,8 +327,8 @@ fn cheaper(cost: Cost, factor: u64) -> Cost {
 }
 
 fn quicken(host: &mut Host, factor: u64) {
-    let now = &host.processor;
-    host.processor = Processor {
+    let now = &*host.processor;
+    host.processor = Shared::from(Processor {
         write: cheaper(now.write, factor),
         read: cheaper(now.read, factor),
         request: cheaper(now.request, factor),
@@ -339,7 +339,7 @@ fn quicken(host: &mut Host, factor: u64) {
         timer: part(now.timer, factor),
         disturbance: now.disturbance.map(|it| Disturbance { mean: part(it.mean, factor), ..it }),
         unsteady: part(now.unsteady, factor),
-    };
+    });
 }
 
 fn quicken_board(interface: &mut Interface, factor: u64) {

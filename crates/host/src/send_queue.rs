@@ -74,13 +74,13 @@ impl<C> Default for SendQueue<C> {
 impl<C> SendQueue<C> {
     /// Takes a system write, and cuts it by the interface's rules. `carried` is what a message that ends there
     /// brings to its reader.
-    pub fn write(&mut self, split: &[Split], write: Write, carried: impl Fn() -> C) {
+    pub fn write(&mut self, split: &[Split], write: Write, mut carried: impl FnMut() -> C) {
         if let Some(bytes) = write.rounds {
             self.rounds.begin(bytes, self.written);
         }
         for (bytes, last) in pieces(split, write.bytes) {
             let end = write.end && last;
-            let carried = end.then(&carried);
+            let carried = end.then(&mut carried);
             self.queue.push_back(Request { bytes, end, empty: write.empty, carried });
         }
         self.written += u64::from(write.bytes);

@@ -87,7 +87,7 @@ fn packets_of(scenario: &Scenario) -> Span {
 
 /// How long the largest block of any traffic keeps the slowest line.
 fn longest_block(scenario: &Scenario) -> Span {
-    let directions = scenario.links.iter().flat_map(|wire| [&wire.forward, &wire.backward]);
+    let directions = scenario.links.iter().flat_map(|wire| [&*wire.forward, &*wire.backward]);
     let slowest = directions.filter_map(|link| link.rate).map(Rate::bits_per_second).min();
     let mtu = u64::from(scenario.mtu);
     let largest = scenario.traffic.iter().map(|traffic| block(traffic, mtu)).max().unwrap_or(0);

@@ -27,6 +27,13 @@ impl Trail {
         self.steps.clear();
     }
 
+    /// Becomes the same as `other`, in the memory that it has.
+    pub fn copy_from(&mut self, other: &Trail) {
+        (self.origin, self.until) = (other.origin, other.until);
+        self.steps.clear();
+        self.steps.extend_from_slice(&other.steps);
+    }
+
     /// Books the time from the last booking to `now`. An instant that has been passed books nothing.
     pub fn mark(&mut self, now: Time, place: u32, cause: Cause) {
         self.add(now.since(self.until), place, cause);
@@ -83,6 +90,10 @@ mod tests {
         assert_eq!((sum, trail.until()), (Span::from_nanos(110), Time::from_nanos(210)));
         assert_eq!(trail.steps().len(), 3);
         assert_eq!(trail.steps()[0].span, Span::from_nanos(40));
+        let mut copy = Trail::new(Time::ZERO);
+        copy.mark(Time::from_nanos(5), 7, Cause::Host);
+        copy.copy_from(&trail);
+        assert_eq!(copy, trail);
         trail.restart(Time::from_nanos(300));
         assert_eq!(trail, Trail::new(Time::from_nanos(300)));
     }

@@ -86,7 +86,7 @@ fn predict_traffic(
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
     let traffic = &network.scenario().traffic[index];
-    match &traffic.transport {
+    match &*traffic.transport {
         Transport::Tcp(_) => return tcp::predict(network, index, list, notes),
         Transport::Listed(protocol) => return listed::predict(network, index, protocol, list),
         Transport::Urp(_) | Transport::Udp | Transport::Datagram => {}

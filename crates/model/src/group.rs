@@ -71,7 +71,7 @@ impl<'a> Group<'a> {
         let mut sizes = Vec::new();
         for &traffic in traffics.iter().filter(|&&t| is_bulk(&network.scenario().traffic[t])) {
             let other = &network.scenario().traffic[traffic];
-            match &other.transport {
+            match &*other.transport {
                 Transport::Tcp(_) => return Err(format!("the TCP of {} beside it", other.name)),
                 Transport::Listed(listed) => {
                     return Err(format!("the {} of {} beside it", listed.entry.name, other.name));

@@ -460,7 +460,7 @@ impl<'a> One<'a> {
             for (run, traffic) in self.runs() {
                 let row = format!("{size} B, {}", run_name(run));
                 let Some(found) = self.digest.get(run, &traffic.name, size) else { continue };
-                for ((_, mean), series) in found.ledger.iter().zip(&mut series) {
+                for ((_, mean), series) in found.ledger().iter().zip(&mut series) {
                     let value = mean.as_nanos() as f64 / divisor;
                     series.points.push(Point::new(row.as_str(), value));
                 }

@@ -195,10 +195,11 @@ fn senders(traffic: &TrafficRun) -> Vec<Value> {
 }
 
 fn summed(summary: &Summary<'_>) -> Value {
-    let spread = summary.spread.as_ref();
+    let spread = summary.spread();
     let (value, deviation) = summary.value().unzip();
     let (estimate, intervals) = (summary.estimate, summary.intervals());
-    let ledger = summary.ledger.iter();
+    let ledger = summary.ledger();
+    let ledger = ledger.iter();
     json!({
         "size_bytes": summary.size,
         "invalid": !summary.run.is_valid(),

@@ -20,12 +20,9 @@ pub(crate) struct Summary<'a> {
     pub(crate) estimator: Estimator,
     /// In the quantity's own unit: nanoseconds, or bytes for each second. Its interval stands apart.
     pub(crate) estimate: Option<Estimate>,
-    pub(crate) spread: Option<Spread>,
     pub(crate) throughput: Option<Throughput>,
     /// Of all flows together, in bytes per second.
     pub(crate) total: Option<f64>,
-    /// Mean of each cause over the samples, rounded down, in [`Cause::ALL`]'s order.
-    pub(crate) ledger: Vec<(Cause, Span)>,
     pub(crate) count: u64,
     intervals: OnceCell<Intervals>,
 }
@@ -100,12 +97,10 @@ fn summary<'a>(
         quantity: shown.quantity,
         estimator,
         estimate: estimate.filter(|estimate| estimate.value.is_finite()),
-        spread: size.and_then(|size| traffic.spread(size)),
         throughput: size
             .and_then(|size| traffic.throughput(size, rate_rule))
             .filter(|throughput| throughput.sum.is_finite()),
         total: size.and_then(|size| traffic.total_rate(size)),
-        ledger: ledger(traffic, size, count),
         count,
         intervals: OnceCell::new(),
     }
@@ -165,6 +160,19 @@ impl Summary<'_> {
         })
     }
 
+    /// The spread of the delays. The terminal shows none.
+    pub(crate) fn spread(&self) -> Option<Spread> {
+        self.size.and_then(|size| self.traffic.spread(size))
+    }
+
+    /// Mean of each cause over the samples, rounded down, in [`Cause::ALL`]'s order. The terminal shows none.
+    pub(crate) fn ledger(&self) -> Vec<(Cause, Span)> {
+        let booked = |size| Cause::ALL.map(|cause| self.traffic.booked(size, cause));
+        let totals = self.size.map_or([Span::ZERO; Cause::ALL.len()], booked);
+        let mean = |(cause, total): (Cause, Span)| (cause, total.scaled(1, self.count));
+        std::iter::zip(Cause::ALL, totals).map(mean).collect()
+    }
+
     /// The value's unit.
     pub(crate) fn unit(&self) -> &'static str {
         match self.quantity {
@@ -172,9 +180,4 @@ impl Summary<'_> {
             Quantity::Rate | Quantity::TotalRate => "B/s",
         }
     }
-}
-
-fn ledger(traffic: &TrafficRun, size: Option<u64>, count: u64) -> Vec<(Cause, Span)> {
-    let total = |cause| size.map_or(Span::ZERO, |size| traffic.booked(size, cause));
-    Cause::ALL.into_iter().map(|cause| (cause, total(cause).scaled(1, count))).collect()
 }

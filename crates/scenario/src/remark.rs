@@ -78,9 +78,9 @@ impl Scenario {
         let traffic = self.traffic.iter().flat_map(|traffic| self.of_traffic(traffic, &known));
         let links = self.links.iter().flat_map(|wire| {
             let directions = if wire.forward == wire.backward {
-                vec![("", &wire.forward)]
+                vec![("", &*wire.forward)]
             } else {
-                vec![("forward.", &wire.forward), ("backward.", &wire.backward)]
+                vec![("forward.", &*wire.forward), ("backward.", &*wire.backward)]
             };
             directions.into_iter().filter_map(move |(way, link)| idle(&wire.name, way, link))
         });
@@ -105,7 +105,7 @@ impl Scenario {
 
     /// A block of URP holds bytes of one request, and a request bytes of one system write.
     fn block(&self, traffic: &Traffic, known: &Ways<'_>) -> Option<String> {
-        let Transport::Urp(urp) = &traffic.transport else { return None };
+        let Transport::Urp(urp) = &*traffic.transport else { return None };
         if !urp.mode.has_trailers() {
             return None;
         }

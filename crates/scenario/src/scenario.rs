@@ -2,7 +2,7 @@
 
 use crate::{Cluster, Transport};
 use std::collections::BTreeMap;
-use trunkline_core::{Rate, Seed, Size, Span};
+use trunkline_core::{Rate, Seed, Shared, Size, Span};
 use trunkline_measure::Keep;
 use trunkline_path::{LinkSpec, MediumSpec};
 
@@ -61,9 +61,9 @@ pub struct Host {
     /// Its name.
     pub name: String,
     /// What operations cost its processor.
-    pub processor: Processor,
+    pub processor: Shared<Processor>,
     /// The board between processor and network.
-    pub interface: Interface,
+    pub interface: Shared<Interface>,
 }
 
 /// What each operation costs a host's processor, which does one thing at a time. All zero by default.
@@ -223,9 +223,9 @@ pub struct Wire {
     /// The other.
     pub to: String,
     /// From the one to the other.
-    pub forward: LinkSpec,
+    pub forward: Shared<LinkSpec>,
     /// And back.
-    pub backward: LinkSpec,
+    pub backward: Shared<LinkSpec>,
 }
 
 /// A medium that several hosts or nodes share.
@@ -264,9 +264,9 @@ pub struct Traffic {
     /// Spread over the hosts of this list instead of all on `from`: flow i starts at host i modulo length.
     pub from_each: Vec<String>,
     /// What the sender's end speaks.
-    pub transport: Transport,
+    pub transport: Shared<Transport>,
     /// The transport of the peer's end when it sends, if that differs (its window, its block).
-    pub reply_transport: Transport,
+    pub reply_transport: Shared<Transport>,
     /// When the first flow starts.
     pub start: Start,
     /// Between the starts of two flows.

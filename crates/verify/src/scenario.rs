@@ -31,8 +31,8 @@ impl Trial {
             return Err(wrong("traffic of kind \"paced\""));
         };
         let path = PathSpec {
-            up: link.forward.clone(),
-            down: link.backward.clone(),
+            up: (*link.forward).clone(),
+            down: (*link.backward).clone(),
             key: ChannelKey::default(),
             mtu: scenario.mtu,
             seed: scenario.seed,

@@ -36,7 +36,7 @@ prop_compose! {
                 write: costs[0], read: costs[1], request: costs[2], interrupt: costs[3],
                 send_block: costs[4], receive_block: costs[5], control: costs[6].fixed, timer: costs[7].fixed, disturbance: None,
                 unsteady: Span::ZERO,
-            },
+            }.into(),
             interface: Interface {
                 requests,
                 split: piece.map(|piece| Split { below: None, piece }).into_iter().collect(),
@@ -48,7 +48,7 @@ prop_compose! {
                 send_block: costs[6],
                 receive_block: costs[7],
                 ..Interface::default()
-            },
+            }.into(),
         }
     }
 }
@@ -109,8 +109,8 @@ prop_compose! {
         scenario.traffic = transports.into_iter().enumerate().map(|(at, (ours, theirs))| {
             let mut traffic = traffic.clone();
             traffic.name = format!("t{at}");
-            traffic.transport = ours;
-            traffic.reply_transport = theirs;
+            traffic.transport = ours.into();
+            traffic.reply_transport = theirs.into();
             traffic
         }).collect();
         scenario.nodes = (0..COUNT).map(|at| Node {
@@ -119,7 +119,8 @@ prop_compose! {
         }).collect();
         scenario.hosts = hosts;
         let wire = |(forward, backward)| Wire {
-            name: String::new(), from: String::new(), to: String::new(), forward, backward,
+            name: String::new(), from: String::new(), to: String::new(),
+            forward: LinkSpec::into(forward), backward: LinkSpec::into(backward),
         };
         scenario.links = links.into_iter().map(wire).collect();
         scenario
@@ -204,7 +205,7 @@ fn undo_lines(
 ) {
     for line in lines {
         let wire = &mut it.links[line.link];
-        let spec = if line.reversed { &mut wire.backward } else { &mut wire.forward };
+        let spec = if line.reversed { &mut *wire.backward } else { &mut *wire.forward };
         undo(spec, line.spec(before));
     }
 }
@@ -332,5 +333,5 @@ proptest! {
 
 fn both_ends<'a>(was: &'a Scenario, is: &'a Scenario) -> [(&'a Transport, &'a Transport); 2] {
     let (was, is) = (&was.traffic[0], &is.traffic[0]);
-    [(&was.transport, &is.transport), (&was.reply_transport, &is.reply_transport)]
+    [(&*was.transport, &*is.transport), (&*was.reply_transport, &*is.reply_transport)]
 }

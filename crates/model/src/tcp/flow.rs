@@ -46,7 +46,7 @@ impl<'a> Greedy<'a> {
         traffic: usize,
         number: u32,
     ) -> Result<Greedy<'a>, String> {
-        let Transport::Tcp(settings) = &network.scenario().traffic[traffic].transport else {
+        let Transport::Tcp(settings) = &*network.scenario().traffic[traffic].transport else {
             return Err("another transport than TCP".into());
         };
         let tcp = Connection::of(settings, network.scenario().mtu)?;

@@ -88,7 +88,7 @@ fn beside<'a>(
             continue;
         }
         let traffic = &network.scenario().traffic[other];
-        if !is_bulk(traffic) || !matches!(traffic.transport, Transport::Tcp(_)) {
+        if !is_bulk(traffic) || !matches!(*traffic.transport, Transport::Tcp(_)) {
             return Err(format!("waiting for {}", traffic.name));
         }
         transfers = true;

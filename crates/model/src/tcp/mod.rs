@@ -67,7 +67,7 @@ fn greedy<'a>(network: &'a Network<'a>, index: usize) -> Result<Vec<Greedy<'a>>,
     together.sort_by_key(|&traffic| network.traffic().rank(traffic));
     let speaks = |other: &usize| {
         let traffic = &network.scenario().traffic[*other];
-        is_bulk(traffic) && matches!(traffic.transport, Transport::Tcp(_))
+        is_bulk(traffic) && matches!(*traffic.transport, Transport::Tcp(_))
     };
     let mut flows = Vec::new();
     for traffic in together.into_iter().filter(speaks) {
@@ -90,7 +90,7 @@ fn strangers(
     let mut light = Vec::new();
     for other in alongside(network, index) {
         let traffic = &network.scenario().traffic[other];
-        let tcp = matches!(traffic.transport, Transport::Tcp(_));
+        let tcp = matches!(*traffic.transport, Transport::Tcp(_));
         if (is_bulk(traffic) && tcp) || !meets(network, other, &used)? {
             continue;
         }

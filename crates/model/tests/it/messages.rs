@@ -64,8 +64,8 @@ fn packets_cut_through() {
     // Each packet of 16 takes 160 us. Out: two packets, three hops, four packet times. Back: the ECHO
     // (10 us) goes first, then one packet over three hops.
     assert_eq!(round_trip(&net, 28), Span::from_micros(4 * 160 + 10 + 3 * 160));
-    net.traffic[0].transport = urp(28, 3, 0);
-    net.traffic[0].reply_transport = urp(28, 3, 0);
+    net.traffic[0].transport = urp(28, 3, 0).into();
+    net.traffic[0].reply_transport = urp(28, 3, 0).into();
     assert_eq!(round_trip(&net, 28), Span::from_micros(3 * 320 + 10 + 3 * 160));
     // One message right after the other: the ECHO of the answer is ahead of the next message too.
     let Workload::Interactive { repeat, .. } = &mut net.traffic[0].workload else { panic!() };
@@ -226,7 +226,7 @@ proptest! {
         let net = |delay: u64, outstanding: u8| {
             let mut net = pair(&link(rate, Span::from_nanos(delay)));
             for host in &mut net.hosts {
-                host.interface = Interface {
+                *host.interface = Interface {
                     requests: one.then_some(1),
                     split: vec![Split { below: Some(512), piece: 64 }, Split { below: None, piece: 1024 }],
                     echo: if consume { Echo::Consumption } else { Echo::Arrival },

@@ -39,7 +39,7 @@ fn lossy(mut link: LinkSpec, loss: f64) -> LinkSpec {
 /// One greedy connection over one link; the way back loses nothing.
 fn alone(spec: &LinkSpec, transport: &Transport) -> Scenario {
     let mut net = pair(spec);
-    net.links[0].backward = link(1_000_000_000, spec.delay);
+    net.links[0].backward = link(1_000_000_000, spec.delay).into();
     net.traffic.push(traffic("one", ("a", "b"), greedy(), transport));
     net
 }
@@ -162,7 +162,7 @@ fn shared(trunk: &LinkSpec, ways: [Span; 2], transport: &Transport) -> Scenario 
             wire("hub", "end", trunk),
         ],
     );
-    net.links[2].backward = link(10_000_000_000, Span::ZERO);
+    net.links[2].backward = link(10_000_000_000, Span::ZERO).into();
     for name in ["near", "far"] {
         net.traffic.push(traffic(name, (name, "end"), greedy(), transport));
     }
@@ -217,7 +217,7 @@ fn a_crowd_shares_equally_or_has_no_number() {
 fn caps_leave_the_rest_to_the_others() {
     let trunk = fifo(100_000_000, Span::ZERO, 20_000);
     let mut net = shared(&trunk, [MS, MS.scaled(5, 1)], &transport("newreno", 1 << 20));
-    net.traffic[1].transport = transport("newreno", 10_000);
+    net.traffic[1].transport = transport("newreno", 10_000).into();
     let (near, far) = (rate(&net, "near"), rate(&net, "far"));
     // It loses packets as the other one does, and so has a little less than its whole window.
     let whole = 10_000.0 / (0.005_083 + mean_queue(&net, "near").as_secs_f64());
@@ -363,7 +363,7 @@ fn what_has_no_formula_says_so() {
     assert!(note(&net).contains("loss in bursts"), "{}", note(&net));
     let slow_back = link(100_000, MS);
     let mut net = alone(&link(100_000_000, MS), &transport("newreno", 1 << 20));
-    net.links[0].backward = slow_back;
+    net.links[0].backward = slow_back.into();
     assert!(note(&net).contains("acknowledgements on the full line"), "{}", note(&net));
 }
 

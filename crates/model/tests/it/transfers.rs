@@ -121,19 +121,19 @@ fn flows_of_two_traffics_share_and_unequal_windows_have_no_number() {
     net.traffic.push(traffic("other", ("a", "b"), bulk(1000), &urp(1000, 7, 0)));
     assert_eq!(rate(&net, "other"), Throughput::over(1000, Span::from_micros(2 * 1004)));
     assert_eq!(rate(&net, "bulk"), rate(&net, "other"));
-    net.traffic[1].transport = urp(1000, 3, 0);
+    net.traffic[1].transport = urp(1000, 3, 0).into();
     let run = predict(&net).unwrap();
     assert!(run.traffic.iter().all(|traffic| traffic.samples.is_empty()));
     assert!(run.notes[0].text.contains("windows of unequal size"), "{:?}", run.notes);
     // A window too small to fill its share waits in the others' queue, which no closed form gives.
     net.links[0].forward.delay = Span::from_millis(2);
-    net.traffic[1].transport = urp(100, 1, 0);
+    net.traffic[1].transport = urp(100, 1, 0).into();
     assert!(
         predict(&net).unwrap().notes[0].text.contains("idle in part"),
         "{:?}",
         predict(&net).unwrap().notes
     );
-    (net.links[0].forward.delay, net.traffic[1].transport) = (Span::ZERO, urp(1000, 3, 0));
+    (net.links[0].forward.delay, net.traffic[1].transport) = (Span::ZERO, urp(1000, 3, 0).into());
     // One after the other, each has the line to itself.
     net.traffic[1].start = Start::AfterEnd("bulk".into());
     assert_eq!(rate(&net, "other"), Throughput::over(1000, Span::from_micros(1004)));

@@ -56,7 +56,7 @@ pub(crate) fn cells(digest: &Digest<'_>, out: &mut dyn Write) -> io::Result<()> 
         estimate(&mut rows, summary);
         spread(&mut rows, summary);
         counts(&mut rows, summary);
-        for (_, mean) in &summary.ledger {
+        for (_, mean) in &summary.ledger() {
             rows.field(&if summary.count == 0 {
                 String::new()
             } else {
@@ -84,8 +84,8 @@ fn estimate(rows: &mut Rows<'_>, summary: &Summary<'_>) {
 }
 
 fn spread(rows: &mut Rows<'_>, summary: &Summary<'_>) {
-    let spread = summary.spread.as_ref();
-    let mut put = |value: fn(&Spread) -> f64| rows.rounded(spread.map(value));
+    let spread = summary.spread();
+    let mut put = |value: fn(&Spread) -> f64| rows.rounded(spread.as_ref().map(value));
     put(|spread| spread.min);
     put(|spread| spread.median);
     put(|spread| spread.p90);

@@ -214,7 +214,7 @@ fn whole_datagrams(
     traffic: &Traffic,
     table: &Reader<'_>,
 ) -> Result<(), Wrong> {
-    let (Transport::Udp, Workload::Paced { size, .. }) = (&traffic.transport, &traffic.workload)
+    let (Transport::Udp, Workload::Paced { size, .. }) = (&*traffic.transport, &traffic.workload)
     else {
         return Ok(());
     };

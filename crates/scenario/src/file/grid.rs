@@ -75,29 +75,39 @@ fn replaced(node: &Node, at: usize, value: &Node) -> Node {
 /// All axes in the file's order.
 fn axes(root: &Node) -> Vec<Axis<'_>> {
     let mut found = Vec::new();
-    table_axes(root, &FILE, "", &mut found);
+    table_axes(root, &FILE, &String::new, &mut found);
     found.sort_by_key(|axis| axis.at);
     found
 }
 
-fn table_axes<'a>(node: &'a Node, schema: &'static Table, path: &str, found: &mut Vec<Axis<'a>>) {
+/// Adds the axes of a table. Its path is only made for an axis, of which most tables have none.
+fn table_axes<'a>(
+    node: &'a Node,
+    schema: &'static Table,
+    path: &dyn Fn() -> String,
+    found: &mut Vec<Axis<'a>>,
+) {
     for entry in node.entries() {
         let Some(key) = schema.find(&entry.key) else { continue };
-        let path = if path.is_empty() { key.name.into() } else { format!("{path}.{}", key.name) };
+        let path = || match path() {
+            above if above.is_empty() => key.name.into(),
+            above => format!("{above}.{}", key.name),
+        };
         let node = &entry.node;
         match &key.form {
             Form::Elements(schema) => {
                 for item in node.items().unwrap_or_default() {
-                    table_axes(item, schema, &element(&path, item), found);
+                    table_axes(item, schema, &|| element(&path(), item), found);
                 }
             }
             Form::Named(schema) => {
                 for entry in node.entries() {
-                    table_axes(&entry.node, schema, &format!("{path}.{}", entry.key), found);
+                    let path = || format!("{}.{}", path(), entry.key);
+                    table_axes(&entry.node, schema, &path, found);
                 }
             }
             form => match (alternatives(node, form), form.table()) {
-                (Some(values), _) => found.push(Axis { at: node.at, path, values }),
+                (Some(values), _) => found.push(Axis { at: node.at, path: path(), values }),
                 (None, Some(schema)) => {
                     tables_of(node).for_each(|table| table_axes(table, schema, &path, found))
                 }

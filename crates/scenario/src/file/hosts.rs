@@ -1,5 +1,6 @@
 //! Hosts with their processors and interfaces, and nodes.
 
+use super::Alike;
 use super::error::Wrong;
 use super::reader::{Reader, parsed, whole};
 use crate::{Disturbance, Echo, Host, Interface, Node, Processor, ProtocolPlace, Returns, Split};
@@ -94,11 +95,16 @@ pub(super) fn host(
     table: &Reader<'_>,
     processors: &Named<Processor>,
     interfaces: &Named<Interface>,
+    alike: &mut Alike,
 ) -> Result<Host, Wrong> {
     Ok(Host {
         name: table.name("name")?,
-        processor: chosen(table, "processor", processors)?.unwrap_or_default(),
-        interface: chosen(table, "interface", interfaces)?.unwrap_or_default(),
+        processor: alike
+            .processors
+            .share(chosen(table, "processor", processors)?.unwrap_or_default()),
+        interface: alike
+            .interfaces
+            .share(chosen(table, "interface", interfaces)?.unwrap_or_default()),
     })
 }
 

@@ -1,5 +1,6 @@
 //! Links: presets, modules, what holds for both directions and what for one.
 
+use super::Alike;
 use super::error::Wrong;
 use super::hosts::Named;
 use super::reader::{Reader, complaint};
@@ -26,6 +27,7 @@ pub(super) fn link(
     table: &Reader<'_>,
     modules: &Named<Reader<'_>>,
     files: &dyn Files,
+    alike: &mut Alike,
 ) -> Result<Wire, Wrong> {
     let ends = table.names("between")?;
     let [from, to] = ends.as_slice() else {
@@ -46,8 +48,8 @@ pub(super) fn link(
         name: table.text("name")?.unwrap_or_else(|| format!("{from}-{to}")),
         from: from.clone(),
         to: to.clone(),
-        forward: finish(table, "forward", forward)?,
-        backward: finish(table, "backward", backward)?,
+        forward: alike.links.share(finish(table, "forward", forward)?),
+        backward: alike.links.share(finish(table, "backward", backward)?),
     })
 }
 

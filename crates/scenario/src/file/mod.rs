@@ -20,7 +20,7 @@ mod tree;
 
 pub use error::ScenarioError;
 
-use crate::{Files, Folder, Interface, NodeCosts, Processor, Scenario};
+use crate::{Files, Folder, Interface, NodeCosts, Processor, Scenario, Transport};
 use error::Wrong;
 use grid::Cell;
 use hosts::Named;
@@ -30,8 +30,9 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use tables::FILE;
 use tree::Node;
-use trunkline_core::Seed;
+use trunkline_core::{Recent, Seed};
 use trunkline_measure::Keep;
+use trunkline_path::LinkSpec;
 
 impl Scenario {
     /// Reads a scenario file: one scenario for each cell of its grid, the first axis slowest.
@@ -173,6 +174,15 @@ impl<'a> Elements<'a> {
     }
 }
 
+/// What elements of a file that are described alike share: there may be many.
+#[derive(Debug, Default)]
+struct Alike {
+    processors: Recent<Processor>,
+    interfaces: Recent<Interface>,
+    links: Recent<LinkSpec>,
+    transports: Recent<Transport>,
+}
+
 /// The scenario of one cell, its grid resolved.
 fn scenario(root: &Node, cell: &Cell, file: &Path, files: &dyn Files) -> Result<Scenario, Wrong> {
     let elements = Elements::of(root);
@@ -181,19 +191,24 @@ fn scenario(root: &Node, cell: &Cell, file: &Path, files: &dyn Files) -> Result<
     modules.iter().try_for_each(|(_, module)| links::module(module, files))?;
     checks::names(&elements)?;
     let (processors, interfaces, costs) = (processors(top)?, interfaces(top)?, costs(top)?);
-    let host = |table| hosts::host(table, &processors, &interfaces);
+    let mut alike = Alike::default();
     let scenario = Scenario {
         name: top.text("name")?.unwrap_or_else(|| stem(file)),
         about: top.text("about")?.unwrap_or_default(),
         seed: Seed(top.whole("seed")?),
         cell: cell.clone(),
-        hosts: elements.hosts.iter().map(host).collect::<Result<_, _>>()?,
+        hosts: (elements.hosts.iter())
+            .map(|table| hosts::host(table, &processors, &interfaces, &mut alike))
+            .collect::<Result<_, _>>()?,
         nodes: elements.nodes.iter().map(hosts::node).collect::<Result<_, _>>()?,
-        links: (elements.links.iter().map(|table| links::link(table, &modules, files)))
+        links: (elements.links.iter())
+            .map(|table| links::link(table, &modules, files, &mut alike))
             .collect::<Result<_, _>>()?,
         media: (elements.media.iter().map(|table| media::medium(table, files)))
             .collect::<Result<_, _>>()?,
-        traffic: elements.traffic.iter().map(traffic::traffic).collect::<Result<_, _>>()?,
+        traffic: (elements.traffic.iter())
+            .map(|table| traffic::traffic(table, &mut alike))
+            .collect::<Result<_, _>>()?,
         clusters: (elements.clusters.iter().map(|table| clusters::cluster(table, &costs, files)))
             .collect::<Result<_, _>>()?,
         stop_after: top.span("stop_after")?,

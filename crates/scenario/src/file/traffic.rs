@@ -1,5 +1,6 @@
 //! Traffic: what is sent by whom, how, and when.
 
+use super::Alike;
 use super::error::{Wrong, list};
 use super::reader::{Reader, complaint, size};
 use super::transport;
@@ -9,7 +10,7 @@ use trunkline_core::{Size, Span};
 use trunkline_measure::Estimator;
 
 /// A `[[traffic]]`.
-pub(super) fn traffic(table: &Reader<'_>) -> Result<Traffic, Wrong> {
+pub(super) fn traffic(table: &Reader<'_>, alike: &mut Alike) -> Result<Traffic, Wrong> {
     let kind = table.word("kind")?;
     foreign_keys(table, kind)?;
     let from_each = table.names("from_each")?;
@@ -26,8 +27,8 @@ pub(super) fn traffic(table: &Reader<'_>) -> Result<Traffic, Wrong> {
         via: table.names("via")?,
         count: table.whole("count")?,
         from_each,
-        transport,
-        reply_transport,
+        transport: alike.transports.share(transport),
+        reply_transport: alike.transports.share(reply_transport),
         start: start(table)?,
         stagger: table.span("stagger")?,
         late: Span::ZERO,

@@ -93,7 +93,7 @@ impl<'a> Lane<'a> {
     pub fn link(&self) -> Option<&'a LinkSpec> {
         match *self {
             Lane::Link { wire, reversed, .. } => {
-                Some(if reversed { &wire.backward } else { &wire.forward })
+                Some(if reversed { &*wire.backward } else { &*wire.forward })
             }
             Lane::Station { .. } | Lane::Backplane { .. } => None,
         }
@@ -103,8 +103,8 @@ impl<'a> Lane<'a> {
     /// sends.
     pub fn spec(&self) -> Cow<'a, LinkSpec> {
         match *self {
-            Lane::Link { wire, reversed: false, .. } => Cow::Borrowed(&wire.forward),
-            Lane::Link { wire, reversed: true, .. } => Cow::Borrowed(&wire.backward),
+            Lane::Link { wire, reversed: false, .. } => Cow::Borrowed(&*wire.forward),
+            Lane::Link { wire, reversed: true, .. } => Cow::Borrowed(&*wire.backward),
             Lane::Station { medium, .. } => Cow::Owned(station(&medium.spec)),
             Lane::Backplane { rate, .. } => Cow::Owned(backplane(rate)),
         }

@@ -106,15 +106,15 @@ mod tests {
     fn scenario(hosts: &[&str], nodes: &[&str], links: &[(&str, &str)]) -> Scenario {
         let host = |name: &&str| Host {
             name: name.to_string(),
-            processor: Processor::default(),
-            interface: Interface::default(),
+            processor: Processor::default().into(),
+            interface: Interface::default().into(),
         };
         let wire = |(index, &(from, to)): (usize, &(&str, &str))| Wire {
             name: format!("link{index}"),
             from: from.into(),
             to: to.into(),
-            forward: LinkSpec::default(),
-            backward: LinkSpec::default(),
+            forward: LinkSpec::default().into(),
+            backward: LinkSpec::default().into(),
         };
         Scenario {
             name: "test".into(),
@@ -144,8 +144,8 @@ mod tests {
             via: via.iter().map(|node| node.to_string()).collect(),
             count: 1,
             from_each: Vec::new(),
-            transport: urp.clone(),
-            reply_transport: urp,
+            transport: urp.clone().into(),
+            reply_transport: urp.into(),
             start: Start::At(Span::ZERO),
             stagger: Span::ZERO,
             late: Span::ZERO,

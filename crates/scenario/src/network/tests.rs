@@ -71,8 +71,8 @@ fn specifications_are_borrowed_and_not_copied() {
     let network = Network::of(&scenario).unwrap();
     let lanes = &network.lanes()[..2];
     let wire = &scenario.links[0];
-    assert!(std::ptr::eq(lanes[0].link().unwrap(), &wire.forward));
-    assert!(std::ptr::eq(lanes[1].link().unwrap(), &wire.backward));
+    assert!(std::ptr::eq(lanes[0].link().unwrap(), &*wire.forward));
+    assert!(std::ptr::eq(lanes[1].link().unwrap(), &*wire.backward));
     assert!(lanes.iter().all(|lane| matches!(lane.spec(), std::borrow::Cow::Borrowed(_))));
 }
 

@@ -68,7 +68,7 @@ fn the_example_of_the_design() {
     assert_eq!(link.forward.discipline, discipline);
     let [background, keystrokes] = scenario.traffic.as_slice() else { panic!() };
     assert_eq!((background.count, &background.until), (4, &None));
-    let Transport::Urp(urp) = &background.transport else { panic!() };
+    let Transport::Urp(urp) = &*background.transport else { panic!() };
     assert_eq!(
         (urp.block, urp.outstanding, urp.packet, urp.profile.as_str()),
         (1024, 7, 16, "trunkline")
@@ -205,13 +205,13 @@ fn traffic_in_all_its_forms() {
     assert!(
         matches!(&x.workload, Workload::Interactive { sizes, reply: Reply::Bytes(4), .. } if sizes == &[1024])
     );
-    let (Transport::Urp(there), Transport::Urp(back)) = (&x.transport, &x.reply_transport) else {
+    let (Transport::Urp(there), Transport::Urp(back)) = (&*x.transport, &*x.reply_transport) else {
         panic!()
     };
     assert_eq!((there.block, there.outstanding), (256, 1));
     assert_eq!((back.block, back.outstanding), (64, 1), "what is left out is as in transport");
     assert_eq!(x.start, Start::AfterEnd("y".into()));
-    assert_eq!((&y.transport, &y.start), (&Transport::Datagram, &Start::At(Span::from_secs(5))));
+    assert_eq!((&*y.transport, &y.start), (&Transport::Datagram, &Start::At(Span::from_secs(5))));
     let rate = Rate::from_bits_per_second(500_000);
     assert_eq!(y.workload, Workload::Paced { size: 1000, rate, duration: Span::from_secs(10) });
 }
@@ -429,7 +429,7 @@ fn what_names_no_transport_speaks_tcp_as_linux_does() {
     };
     let spoken = |transport| {
         let cells = Scenario::parse(&text(transport), "t.toml").unwrap();
-        cells[0].traffic[0].transport.clone()
+        (*cells[0].traffic[0].transport).clone()
     };
     for transport in ["", "transport = 'tcp'", "transport = { congestion = 'cubic' }"] {
         let Transport::Tcp(tcp) = spoken(transport) else { panic!("{:?}", spoken(transport)) };

@@ -4,12 +4,14 @@ use super::end::Received;
 use super::flying::Flying;
 use super::jobs::{EndId, Job};
 use super::protocol::{Delivered, ProtocolKind};
+use super::segments::Sent;
 use super::tag;
 use super::world::{World, times};
 use crate::network::{Parcel, TraceId};
 use trunkline_core::{Cause, Span};
-use trunkline_scenario::{Interface, ProtocolPlace};
+use trunkline_scenario::ProtocolPlace;
 use trunkline_transport::Extent;
+use trunkline_transport::tcp::Segment;
 use trunkline_transport::urp::{Control, Part, User};
 
 impl World<'_> {
@@ -18,8 +20,8 @@ impl World<'_> {
         let id = self.arrives_at[parcel.route.0 as usize];
         let flying = parcel.trace.and_then(|trace| self.landed(id, parcel.tag, trace));
         let now = self.net.now();
-        let is_deaf = self.host_of(id).interface.deaf.is_some();
-        let Interface { memory, .. } = self.host_of(id).interface;
+        let interface = &self.host_of(id).interface;
+        let (is_deaf, memory) = (interface.deaf.is_some(), interface.memory);
         let end = &self.ends[id.index()];
         let host = &mut self.hosts[end.host];
         let held = host.memory + u64::from(parcel.size);
@@ -48,10 +50,8 @@ impl World<'_> {
     pub fn copied(&mut self) {
         for (route, tag, copies) in self.net.take_copies() {
             let id = self.arrives_at[route.0 as usize];
-            match self.ends[id.index()].hears {
-                ProtocolKind::Tcp => self.segments.copied(tag as u32, copies),
-                ProtocolKind::Listed => self.frames.copied(tag as u32, copies),
-                ProtocolKind::Urp | ProtocolKind::Characters | ProtocolKind::Datagrams => {}
+            if !self.ends[id.index()].hears.is_urp() {
+                self.segments.copied(tag as u32, copies);
             }
         }
     }
@@ -64,12 +64,13 @@ impl World<'_> {
                 let records = self.records_of(id, tag);
                 self.spare.extend(records);
             }
-            ProtocolKind::Tcp => self.spare.extend(self.segments.lose(tag as u32)),
-            ProtocolKind::Listed => self.spare.extend(self.frames.lose(tag as u32)),
+            ProtocolKind::Tcp | ProtocolKind::Listed => {
+                self.spare.extend(self.segments.lose(tag as u32));
+            }
             ProtocolKind::Datagrams => {
-                let (_, number) = tag::unpack_datagram(tag);
-                let sender = &mut self.ends[id.peer().index()];
-                self.spare.extend(sender.in_flight.take_datagram(number));
+                // A copy of a datagram that was lost has no records.
+                self.spare.extend(self.segments.take_records(tag as u32));
+                self.segments.lose(tag as u32);
                 self.drained(id.peer());
             }
         }
@@ -84,17 +85,15 @@ impl World<'_> {
 
     fn records_of(&mut self, id: EndId, tag: u64) -> Option<Box<Flying>> {
         let hears = self.ends[id.index()].hears;
-        let in_flight = &mut self.ends[id.peer().index()].in_flight;
-        match hears {
-            ProtocolKind::Tcp => self.segments.take_records(tag as u32),
-            ProtocolKind::Listed => self.frames.take_records(tag as u32),
-            ProtocolKind::Datagrams => in_flight.take_datagram(tag::unpack_datagram(tag).1),
-            ProtocolKind::Characters => in_flight.take_datagram(tag::number(tag).into()),
-            ProtocolKind::Urp => {
-                let seq = tag::unpack(tag, 0).trailer?.seq;
-                in_flight.take_block(seq, tag::transmission(tag))
-            }
+        if !hears.is_urp() {
+            return self.segments.take_records(tag as u32);
         }
+        let in_flight = &mut self.ends[id.peer().index()].in_flight;
+        if hears == ProtocolKind::Characters {
+            return in_flight.take_characters(tag::number(tag));
+        }
+        let seq = tag::unpack(tag, 0).trailer?.seq;
+        in_flight.take_block(seq, tag::transmission(tag))
     }
 
     /// Adds a packet's hops to its records; `None` if they are another packet's, which the sum tells.
@@ -147,11 +146,7 @@ impl World<'_> {
                 let Part { data, control, .. } = tag::unpack(tag, 0);
                 data.len == 0 && control != Some(Control::User(User::EOT))
             }
-            ProtocolKind::Tcp => self.segments.get(tag as u32).is_none_or(|it| it.data.len == 0),
-            ProtocolKind::Listed => {
-                self.frames.get(tag as u32).is_none_or(|it| it.number.is_none())
-            }
-            ProtocolKind::Datagrams => false,
+            _ => self.segments.get(tag as u32).is_none_or(Sent::is_control),
         }
     }
 
@@ -171,10 +166,7 @@ impl World<'_> {
             ProtocolKind::Urp | ProtocolKind::Characters => {
                 (tag::unpack(parcel.tag, end.accepted), None)
             }
-            ProtocolKind::Datagrams => (Part::data(Extent::new(0, parcel.size)), None),
-            ProtocolKind::Tcp | ProtocolKind::Listed => {
-                (Part::data(Extent::default()), Some((parcel.tag as u32, parcel.ecn)))
-            }
+            _ => (Part::data(Extent::default()), Some((parcel.tag as u32, parcel.ecn))),
         };
         let incomplete = hears == ProtocolKind::Urp && tag::is_data(parcel.tag);
         if incomplete
@@ -235,20 +227,18 @@ impl World<'_> {
     fn understand(&mut self, id: EndId, received: Received) {
         let now = self.net.now();
         let Received { part, segment, envelopes, flying, .. } = received;
-        if let Some(segment) = segment {
-            return match self.ends[id.index()].hears {
-                ProtocolKind::Listed => self.hear_frame(id, segment.0, envelopes, flying),
-                _ => self.hear_segment(id, segment, envelopes, flying),
+        if let Some((place, ecn)) = segment {
+            return match self.segments.take(place) {
+                Some(Sent::Segment(segment)) => {
+                    self.hear_segment(id, Segment { ecn, ..segment }, envelopes, flying);
+                }
+                Some(Sent::Frame(frame, _)) => self.hear_frame(id, &frame, envelopes, flying),
+                Some(Sent::Datagram) => self.hear_datagram(id, envelopes, flying),
+                None => {}
             };
         }
+        self.hold(id, envelopes, flying);
         let end = &mut self.ends[id.index()];
-        end.held += u64::from(envelopes);
-        let before = std::mem::replace(&mut end.completing, flying);
-        self.spare.extend(before);
-        if end.hears == ProtocolKind::Datagrams {
-            self.accepted(id, Delivered { data: part.data, end: true });
-            return self.drop_rest(id);
-        }
         let answer = part.control.filter(|control| {
             matches!(control, Control::Echo(_) | Control::Rej(_) | Control::Ack(_))
         });
@@ -266,6 +256,20 @@ impl World<'_> {
             self.pump(id);
             self.drop_rest(id);
         }
+    }
+
+    /// A datagram is accepted as it comes.
+    fn hear_datagram(&mut self, id: EndId, bytes: u32, flying: Option<Box<Flying>>) {
+        self.hold(id, bytes, flying);
+        self.accepted(id, Delivered { data: Extent::new(0, bytes), end: true });
+        self.drop_rest(id);
+    }
+
+    /// The interface's memory holds envelopes until they are accepted or thrown away.
+    fn hold(&mut self, id: EndId, envelopes: u32, flying: Option<Box<Flying>>) {
+        let end = &mut self.ends[id.index()];
+        end.held += u64::from(envelopes);
+        self.spare.extend(std::mem::replace(&mut end.completing, flying));
     }
 
     /// What was not accepted has been thrown away: its memory and its records are free.

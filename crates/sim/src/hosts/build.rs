@@ -1,7 +1,7 @@
 //! From a scenario to a world at rest.
 
 use super::course::Course;
-use super::end::End;
+use super::end::{Described, End};
 use super::jobs::{EndId, Jobs};
 use super::measured::Measured;
 use super::protocol::{ProtocolEnd, ProtocolKind};
@@ -50,6 +50,7 @@ impl<'a> World<'a> {
             course,
             jobs: Jobs::default(),
             soon: VecDeque::new(),
+            unsettled: Vec::new(),
             places: builder.places,
             link_places: builder.link_places,
             lane_places: builder.lane_places,
@@ -57,9 +58,9 @@ impl<'a> World<'a> {
             arrives_at: builder.arrives_at,
             stopped: false,
             segments: Segments::default(),
-            frames: Segments::default(),
             reorders: lowered.lanes().iter().filter_map(Lane::link).any(reorders),
             spare: Vec::new(),
+            brought: Vec::new(),
             standing: (Time::ZERO, 0),
         })
     }
@@ -88,23 +89,6 @@ struct Builder<'a> {
     /// Lanes over media from a station to another, by the number of the lowered lane and the station that hears.
     heard: HashMap<Crossing, LinkId>,
     arrives_at: Vec<EndId>,
-    /// For each host one that works as it does.
-    alike: Vec<usize>,
-}
-
-/// For each host the first of those in a row that are described alike.
-fn alike(hosts: &[Host]) -> Vec<usize> {
-    let mut first = 0;
-    (0..hosts.len())
-        .map(|index| {
-            if hosts[index].processor != hosts[first].processor
-                || hosts[index].interface != hosts[first].interface
-            {
-                first = index;
-            }
-            first
-        })
-        .collect()
 }
 
 impl<'a> Builder<'a> {
@@ -123,7 +107,6 @@ impl<'a> Builder<'a> {
             media: Vec::new(),
             heard: HashMap::new(),
             arrives_at: Vec::new(),
-            alike: alike(&scenario.hosts),
         };
         for lane in lowered.lanes() {
             let id = builder.lane(lane);
@@ -212,14 +195,14 @@ impl<'a> Builder<'a> {
         traffic: &Traffic,
         flow: u32,
         first: usize,
-    ) -> Result<[End; 2], SimError> {
-        let lowered = self.lowered;
+    ) -> Result<[End<'a>; 2], SimError> {
+        let (lowered, scenario) = (self.lowered, self.scenario);
         let way = lowered.way(index, flow);
         let sender = EndId(first as u32);
         // One virtual circuit: its channel number is the same in both directions.
         let channel = Channel(lowered.circuit(index, flow));
         let (from, to) = (way.from, way.to);
-        let number = |host: usize| number(&self.scenario.hosts[host].name);
+        let number = |host: usize| number(&scenario.hosts[host].name);
         let hosts = |from, to| Hosts { source: number(from), destination: number(to) };
         let [hosts, hosts_back] = [hosts(from, to), hosts(to, from)];
         let there = self.route(channel, hosts, &way.there, sender.peer());
@@ -231,9 +214,9 @@ impl<'a> Builder<'a> {
         let habits = [from, to].map(|host| self.habits(host, &name));
         let end = |host, route, languages: [&Transport; 2], habits, app| {
             let protocol = ProtocolEnd::new(languages, habits, route == there, &traffic.name)?;
-            let hosts = [host, self.alike[host]];
+            let Host { processor, interface, .. } = &scenario.hosts[host];
             let end = End::new(
-                hosts,
+                (host, Described { processor, interface }),
                 (index, flow),
                 route,
                 app,

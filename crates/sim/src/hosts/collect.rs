@@ -43,7 +43,7 @@ impl World<'_> {
         samples.finish();
         let windows = std::mem::take(&mut self.traffic[index].windows);
         let measured = &self.traffic[index];
-        let ends: Vec<&End> = self.ends[self.course.ends(index)].iter().collect();
+        let ends: Vec<&End<'_>> = self.ends[self.course.ends(index)].iter().collect();
         let senders = ends.iter().step_by(2);
         let counters = ends.iter().map(|end| end.protocol.counters());
         let (retransmissions, timeouts) =
@@ -67,7 +67,7 @@ impl World<'_> {
     }
 
     /// What a flow has moved, and when; `None` where it did not start.
-    fn course(&self, sender: &End, measured: &Measured) -> Option<Course> {
+    fn course(&self, sender: &End<'_>, measured: &Measured) -> Option<Course> {
         let flow = sender.flow as usize;
         let ended = sender.ended.unwrap_or(self.net.now());
         let (bytes, until) = measured.delivered_by[flow];
@@ -75,7 +75,7 @@ impl World<'_> {
     }
 
     /// What a sender's time went into, from its first action to its last.
-    fn states(&self, end: &End) -> BTreeMap<SenderState, Span> {
+    fn states(&self, end: &End<'_>) -> BTreeMap<SenderState, Span> {
         let until = end.ended.unwrap_or(self.net.now());
         match end.started {
             Some(_) => end.clock.spent_by(until).to_map(),
@@ -85,7 +85,7 @@ impl World<'_> {
 
     /// The path's counts of a traffic's packets; those that found an interface's memory full count as
     /// dropped.
-    fn conservation(&self, ends: &[&End], measured: &Measured) -> Conservation {
+    fn conservation(&self, ends: &[&End<'_>], measured: &Measured) -> Conservation {
         let mut sum = Conservation::default();
         for end in ends {
             let counts = self.net.route_counts(end.route);

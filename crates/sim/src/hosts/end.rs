@@ -1,17 +1,18 @@
 //! One end of a flow: application, requests, protocol, and what has arrived.
 
+use super::early::EarlyRecords;
 use super::endings::Endings;
 use super::flying::{Carried, Flying, InFlight};
 use super::intervals::Intervals;
 use super::protocol::{ProtocolEnd, ProtocolKind};
 use super::receive::Filled;
-use super::tcp::Early;
 use super::unsteady::Unsteady;
 use crate::network::RouteId;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use trunkline_core::{Ecn, Time};
 use trunkline_host::{Request, SendQueue};
 use trunkline_measure::{SenderClock, Spent, Trail};
+use trunkline_scenario::{Interface, Processor};
 use trunkline_transport::Extent;
 use trunkline_transport::urp::Part;
 use trunkline_workload::Application;
@@ -64,13 +65,20 @@ pub(crate) enum Doing {
     Ended,
 }
 
+/// The description of an end's host. Hosts that are described alike share it, so that it stays at hand.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Described<'a> {
+    pub processor: &'a Processor,
+    pub interface: &'a Interface,
+}
+
 /// One end of a flow.
 #[derive(Debug)]
-pub(crate) struct End {
+pub(crate) struct End<'a> {
     /// The index of the host on which it runs.
     pub host: usize,
-    /// A host that works as this one does.
-    pub like: usize,
+    /// That host as the scenario has it.
+    pub described: Described<'a>,
     /// Its traffic.
     pub traffic: usize,
     /// The number of the flow among its traffic's.
@@ -89,6 +97,8 @@ pub(crate) struct End {
     /// The state of the sender's clock when the process began to wait for its write.
     pub waiting_since: Spent,
     pub clock: SenderClock,
+    /// Whether its clock is to be brought to what it waits for.
+    pub unsettled: bool,
     /// Of a receiver that measures by intervals.
     pub intervals: Option<Box<Intervals>>,
     /// The writes of its application that the peer has not answered for.
@@ -103,7 +113,7 @@ pub(crate) struct End {
     pub endings: Endings,
     /// The records of segments that have come and whose data are not accepted: with TCP each at the place of its
     /// first octet, with listed protocols at the number of its unit.
-    pub early: BTreeMap<u64, Early>,
+    pub early: EarlyRecords,
     /// Segments between processor, board and path.
     pub in_hand: u32,
     /// How much later its packets leave, if the host is unsteady.
@@ -145,19 +155,19 @@ pub(crate) struct End {
     pub cut_off: bool,
 }
 
-impl End {
+impl<'a> End<'a> {
     /// An end of flow number `flow` of traffic number `traffic`, at rest.
     pub fn new(
-        [host, like]: [usize; 2],
+        (host, described): (usize, Described<'a>),
         (traffic, flow): (usize, u32),
         route: RouteId,
         app: Application,
         (protocol, packet): (ProtocolEnd, u32),
         hears: ProtocolKind,
-    ) -> End {
+    ) -> End<'a> {
         End {
             host,
-            like,
+            described,
             traffic,
             flow,
             route,
@@ -169,13 +179,14 @@ impl End {
             trail: Trail::new(Time::ZERO),
             waiting_since: Spent::default(),
             clock: SenderClock::new(Time::ZERO),
+            unsettled: false,
             intervals: None,
             send_queue: SendQueue::default(),
             starting: None,
             blocks_sent: 0,
             releasing: false,
             endings: Endings::default(),
-            early: BTreeMap::new(),
+            early: EarlyRecords::default(),
             in_hand: 0,
             unsteady: None,
             deadline_set: None,

@@ -1,4 +1,4 @@
-//! The records of blocks and datagrams under way.
+//! The records of what is under way.
 //!
 //! A packet that ends a block has a trace, from which its hops are known when it arrives. A copy that the
 //! path makes has a trace of its own, so that records are not looked up by the trace but by what the
@@ -58,15 +58,15 @@ impl Flying {
 const NUMBERS: usize = 8;
 const TRANSMISSIONS: usize = 4;
 
-/// What an end has sent and its peer has not got.
+/// The blocks and characters that an end has sent and its peer has not got.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
     /// By number and transmission; empty until the first block.
     blocks: Vec<Option<Box<Flying>>>,
     /// How often each number has been used, modulo [`TRANSMISSIONS`].
     used: [u8; NUMBERS],
-    datagrams: BTreeMap<u32, Box<Flying>>,
-    next_datagram: u32,
+    characters: BTreeMap<u16, Box<Flying>>,
+    last_characters: u16,
 }
 
 impl InFlight {
@@ -85,25 +85,17 @@ impl InFlight {
         self.blocks.get_mut(place(seq, transmission))?.take()
     }
 
-    /// Keeps the records of a datagram; its number.
-    pub fn datagram(&mut self, flying: Box<Flying>) -> u32 {
-        let number = self.next_datagram;
-        self.next_datagram = number.wrapping_add(1);
-        self.datagrams.insert(number, flying);
-        number
-    }
-
     /// Keeps the records of characters; their number, which is not 0.
     pub fn characters(&mut self, flying: Box<Flying>) -> u16 {
-        let number = (self.next_datagram % u32::from(u16::MAX)) as u16 + 1;
-        self.next_datagram = self.next_datagram.wrapping_add(1);
-        self.datagrams.insert(number.into(), flying);
+        let number = self.last_characters.checked_add(1).unwrap_or(1);
+        self.last_characters = number;
+        self.characters.insert(number, flying);
         number
     }
 
-    /// The records of a datagram, or of characters, once.
-    pub fn take_datagram(&mut self, number: u32) -> Option<Box<Flying>> {
-        self.datagrams.remove(&number)
+    /// The records of characters, once.
+    pub fn take_characters(&mut self, number: u16) -> Option<Box<Flying>> {
+        self.characters.remove(&number)
     }
 }
 
@@ -132,15 +124,5 @@ mod tests {
         assert_eq!(left(in_flight.take_block(Seq::new(3), first)), Some(1));
         assert_eq!(left(in_flight.take_block(Seq::new(3), first)), None, "a copy finds nothing");
         assert_eq!(left(in_flight.take_block(Seq::new(4), other)), Some(3));
-    }
-
-    #[test]
-    fn datagrams_are_numbered() {
-        let mut in_flight = InFlight::default();
-        let numbers = [in_flight.datagram(flying(1)), in_flight.datagram(flying(2))];
-        let left = |found: Option<Box<Flying>>| found.map(|found| found.left.as_nanos());
-        assert_eq!(left(in_flight.take_datagram(numbers[1])), Some(2));
-        assert_eq!(left(in_flight.take_datagram(numbers[0])), Some(1));
-        assert_eq!(left(in_flight.take_datagram(numbers[0])), None);
     }
 }

@@ -3,21 +3,15 @@
 //! They stand on the host's processor, as TCP does: a frame with data costs it what a block does and an answer what
 //! a control does, and what they have accepted lies in the host's socket buffer.
 
+use super::early::Early;
 use super::end::Arrival;
 use super::flying::Flying;
 use super::jobs::EndId;
 use super::protocol::Delivered;
-use super::tcp::Early;
+use super::segments::Sent;
 use super::world::World;
 use trunkline_core::{Cause, Ecn};
 use trunkline_transport::protocol::{Frame, Outgoing};
-
-/// A frame on its way, with the number of the unit that it carries, if it carries one.
-#[derive(Debug, Clone)]
-pub(crate) struct Sent {
-    pub frame: Frame,
-    pub number: Option<u64>,
-}
 
 impl World<'_> {
     /// Puts a frame onto the path.
@@ -29,8 +23,8 @@ impl World<'_> {
         });
         let traced = flying.is_some();
         let size = frame.size();
-        let sent = Sent { frame, number: unit.map(|unit| unit.number) };
-        let place = self.frames.put(sent, flying);
+        let sent = Sent::Frame(frame, unit.map(|unit| unit.number));
+        let place = self.segments.put(sent, flying);
         self.inject_packet(id, (size, 0), Ecn::NotEct, u64::from(place), traced);
     }
 
@@ -38,23 +32,23 @@ impl World<'_> {
     pub fn hear_frame(
         &mut self,
         id: EndId,
-        place: u32,
+        frame: &Frame,
         envelopes: u32,
         flying: Option<Box<Flying>>,
     ) {
         let now = self.net.now();
         let at = self.receiving_place(id);
-        let Some(Sent { frame, .. }) = self.frames.take(place) else { return };
         let end = &mut self.ends[id.index()];
         self.hosts[end.host].memory -= u64::from(envelopes);
-        let kept = end.protocol.take_in(now, &frame);
+        let kept = end.protocol.take_in(now, frame);
         if kept.is_some() {
             end.app.arrived(now, now, u64::from(frame.data.len));
         }
         match (kept, flying) {
             (Some(number), Some(mut flying)) => {
                 flying.mark(now, at, Cause::Host);
-                end.early.insert(number, Early { end: number + 1, flying });
+                let early = Early { place: number, end: number + 1, flying };
+                self.spare.extend(end.early.insert(early));
             }
             (_, flying) => self.spare.extend(flying),
         }
@@ -70,7 +64,7 @@ impl World<'_> {
             let end = &mut self.ends[id.index()];
             end.accepted += u64::from(bytes);
             // A copy has brought it whose original, with the records, is lost or comes later.
-            let carried = end.early.remove(&unit.number).and_then(|early| {
+            let carried = end.early.remove(unit.number).and_then(|early| {
                 let mut flying = early.flying;
                 flying.mark(now, window, Cause::Recover);
                 self.traffic[end.traffic].blocks.book(flying.block.steps());

@@ -8,6 +8,7 @@ mod arrive;
 mod build;
 mod collect;
 mod course;
+mod early;
 mod end;
 mod endings;
 mod flying;

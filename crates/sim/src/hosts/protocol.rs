@@ -1,6 +1,7 @@
 //! What an end speaks: URP, TCP, a listed protocol, or nothing but datagrams.
 
 use super::flying::Carried;
+use super::segments::{Segments, Sent};
 use super::settings::{self, Habits};
 use crate::SimError;
 use trunkline_core::Time;
@@ -38,6 +39,11 @@ impl ProtocolKind {
             Transport::Listed(_) => ProtocolKind::Listed,
         }
     }
+
+    /// Whether a packet means what its tag says; what others send waits among the [`Segments`].
+    pub fn is_urp(self) -> bool {
+        matches!(self, ProtocolKind::Urp | ProtocolKind::Characters)
+    }
 }
 
 /// Segments that TCP's send buffer holds at first: twice the initial window of today.
@@ -69,6 +75,21 @@ macro_rules! with {
     };
 }
 
+/// What a host has to know of a segment of TCP on its way out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Leaving {
+    /// Its place among the [`Segments`].
+    pub place: u32,
+    /// Its size on the path.
+    pub size: u32,
+    /// Its data.
+    pub data: Extent,
+    /// Whether it has been sent before.
+    pub again: bool,
+    /// Since when it is on its way out.
+    pub ready: Time,
+}
+
 /// Something on its way out.
 #[derive(Debug)]
 pub(crate) enum Outgoing {
@@ -80,8 +101,8 @@ pub(crate) enum Outgoing {
     Control(Control),
     /// A datagram.
     Datagram(Datagram<Carried>),
-    /// A segment of TCP, and since when it is on its way out.
-    Segment(tcp::Segment<Extent>, Time),
+    /// A segment of TCP, which is kept elsewhere.
+    Segment(Leaving),
     /// A frame of a listed protocol.
     Frame(protocol::Outgoing),
 }
@@ -94,7 +115,7 @@ impl Outgoing {
             Outgoing::Characters(it) => u64::from(it.data.len) + it.control.iter().len() as u64,
             Outgoing::Control(_) => 1,
             Outgoing::Datagram(datagram) => u64::from(datagram.bytes + datagram.header),
-            Outgoing::Segment(segment, _) => u64::from(segment.size()),
+            Outgoing::Segment(segment) => u64::from(segment.size),
             Outgoing::Frame(out) => u64::from(out.frame.size()),
         }
     }
@@ -103,7 +124,7 @@ impl Outgoing {
     pub fn is_control(&self) -> bool {
         match self {
             Outgoing::Control(_) => true,
-            Outgoing::Segment(segment, _) => segment.data.len == 0,
+            Outgoing::Segment(segment) => segment.data.len == 0,
             Outgoing::Frame(out) => out.unit.is_none(),
             Outgoing::Block(_) | Outgoing::Characters(_) | Outgoing::Datagram(_) => false,
         }
@@ -119,8 +140,8 @@ impl Outgoing {
         match self {
             Outgoing::Block(block) => block.first_sent.is_none().then_some(block.data),
             Outgoing::Characters(characters) => Some(characters.data),
-            Outgoing::Segment(segment, _) if segment.data.len > 0 => {
-                (!segment.is_retransmission()).then_some(segment.data)
+            Outgoing::Segment(segment) if segment.data.len > 0 => {
+                (!segment.again).then_some(segment.data)
             }
             Outgoing::Frame(out) => {
                 out.unit.filter(|unit| unit.first_sent.is_none()).map(|_| out.frame.data)
@@ -206,17 +227,20 @@ impl ProtocolEnd {
         carried
     }
 
-    /// The next thing to be sent.
-    pub fn transmit(&mut self, now: Time) -> Option<Outgoing> {
+    /// The next thing to be sent. If it is a segment of TCP, `segments` keep it.
+    pub fn transmit(&mut self, now: Time, segments: &mut Segments) -> Option<Outgoing> {
         match self {
             ProtocolEnd::Urp(urp) => urp.transmit(now).map(|segment| match segment {
                 Segment::Block(block) => Outgoing::Block(block),
                 Segment::Characters(characters) => Outgoing::Characters(characters),
                 Segment::Control(control) => Outgoing::Control(control),
             }),
-            ProtocolEnd::Tcp(tcp) => {
-                tcp.transmit(now).map(|segment| Outgoing::Segment(segment, now))
-            }
+            ProtocolEnd::Tcp(tcp) => tcp.transmit(now).map(|segment| {
+                let (size, data) = (segment.size(), segment.data);
+                let again = segment.is_retransmission();
+                let place = segments.put(Sent::Segment(segment), None);
+                Outgoing::Segment(Leaving { place, size, data, again, ready: now })
+            }),
             ProtocolEnd::Datagrams(queue) => queue.transmit().map(|(_, it)| Outgoing::Datagram(it)),
             ProtocolEnd::Listed(protocol) => protocol.transmit(now).map(Outgoing::Frame),
         }

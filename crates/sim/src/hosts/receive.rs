@@ -204,9 +204,10 @@ impl World<'_> {
             octets += arrival.bytes + u32::from(arrival.empty);
             ends |= arrival.end;
             let carried = arrival.carried.filter(|carried| fits(id, &end.trail, carried, now));
-            if let Some((trail, stamp)) = carried.map(|carried| *carried) {
-                end.trail = trail;
-                stamp.into_iter().for_each(|stamp| end.app.stamped(stamp));
+            if let Some(mut carried) = carried {
+                std::mem::swap(&mut end.trail, &mut carried.0);
+                carried.1.into_iter().for_each(|stamp| end.app.stamped(stamp));
+                self.brought.push(carried);
             } else if arrival.end && id.is_sender() {
                 // A copy has brought the message whose own packet was lost: nobody knows where that was.
                 end.trail.mark(now, places.window, Cause::Recover);

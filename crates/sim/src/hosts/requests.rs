@@ -21,7 +21,16 @@ impl World<'_> {
         let empty = bytes == 0 && end.protocol.is_tcp();
         let rounds = end.protocol.is_connected().then_some(bytes);
         let write = Write { bytes: bytes.max(u32::from(empty)), end: ends, empty, rounds };
-        end.send_queue.write(split, write, || Box::new((end.trail.clone(), end.app.stamp())));
+        let brought = &mut self.brought;
+        let (trail, stamp) = (&end.trail, end.app.stamp());
+        end.send_queue.write(split, write, || match brought.pop() {
+            None => Box::new((trail.clone(), stamp)),
+            Some(mut carried) => {
+                carried.0.copy_from(trail);
+                carried.1 = stamp;
+                carried
+            }
+        });
         end.waiting_since = end.clock.spent_by(now);
         if end.doing != Doing::Ended {
             end.doing = Doing::Writing;
@@ -102,7 +111,7 @@ impl World<'_> {
     }
 }
 
-impl End {
+impl End<'_> {
     /// Place in the stream up to which everything has been answered for.
     pub fn answered(&self) -> u64 {
         self.send_queue.offered() - self.protocol.unsent() - self.protocol.unanswered()

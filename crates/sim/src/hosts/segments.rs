@@ -1,35 +1,54 @@
-//! What is on its way and does not fit into the 64 bits that a parcel carries: segments of TCP, and the frames of
-//! listed protocols.
+//! What is on its way and does not fit, with its records, into the 64 bits that a parcel carries: everything but the
+//! packets of URP.
 //!
 //! It waits here and the parcel carries its place. The path may copy a parcel: the place is kept until the last copy
 //! has come or is lost.
 
 use super::flying::Flying;
+use trunkline_transport::Extent;
+use trunkline_transport::protocol::Frame;
+use trunkline_transport::tcp::Segment;
+
+/// The meaning of a parcel.
+#[derive(Debug, Clone)]
+pub(crate) enum Sent {
+    /// A segment of TCP.
+    Segment(Segment<Extent>),
+    /// A frame of a listed protocol, with the number of the unit that it carries, if it carries one.
+    Frame(Frame, Option<u64>),
+    /// A datagram, which is no more than its bytes.
+    Datagram,
+}
+
+impl Sent {
+    /// Whether it is only a control, or an acknowledgement.
+    pub fn is_control(&self) -> bool {
+        match self {
+            Sent::Segment(segment) => segment.data.len == 0,
+            Sent::Frame(_, number) => number.is_none(),
+            Sent::Datagram => false,
+        }
+    }
+}
 
 /// A segment on its way, and its records until one of its parcels comes.
 #[derive(Debug)]
-struct Slot<S> {
-    segment: S,
+struct Slot {
+    segment: Sent,
     parcels: u32,
     flying: Option<Box<Flying>>,
 }
 
 /// All of them. Places are used again.
-#[derive(Debug)]
-pub(crate) struct Segments<S> {
-    slots: Vec<Option<Slot<S>>>,
+#[derive(Debug, Default)]
+pub(crate) struct Segments {
+    slots: Vec<Option<Slot>>,
     free: Vec<u32>,
 }
 
-impl<S> Default for Segments<S> {
-    fn default() -> Segments<S> {
-        Segments { slots: Vec::new(), free: Vec::new() }
-    }
-}
-
-impl<S: Clone> Segments<S> {
+impl Segments {
     /// Keeps a segment of one parcel, with its records; its place.
-    pub fn put(&mut self, segment: S, flying: Option<Box<Flying>>) -> u32 {
+    pub fn put(&mut self, segment: Sent, flying: Option<Box<Flying>>) -> u32 {
         let place = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             (self.slots.len() - 1) as u32
@@ -46,8 +65,15 @@ impl<S: Clone> Segments<S> {
     }
 
     /// The segment at `place`.
-    pub fn get(&self, place: u32) -> Option<&S> {
+    pub fn get(&self, place: u32) -> Option<&Sent> {
         self.slots[place as usize].as_ref().map(|slot| &slot.segment)
+    }
+
+    /// The segment at `place` has records from now on.
+    pub fn attach(&mut self, place: u32, flying: Box<Flying>) {
+        if let Some(slot) = &mut self.slots[place as usize] {
+            slot.flying = Some(flying);
+        }
     }
 
     /// Its records, once.
@@ -56,7 +82,7 @@ impl<S: Clone> Segments<S> {
     }
 
     /// One of its parcels has come: the segment.
-    pub fn take(&mut self, place: u32) -> Option<S> {
+    pub fn take(&mut self, place: u32) -> Option<Sent> {
         let slot = self.slots[place as usize].as_mut()?;
         slot.parcels -= 1;
         if slot.parcels > 0 {

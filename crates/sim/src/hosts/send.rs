@@ -3,6 +3,7 @@
 use super::flying::{Carried, Flying};
 use super::jobs::{EndId, Job};
 use super::protocol::Outgoing;
+use super::segments::Sent;
 use super::tag;
 use super::world::{World, times};
 use crate::network::Parcel;
@@ -34,7 +35,7 @@ impl World<'_> {
         if self.ends[id.index()].cut_off {
             return;
         }
-        while let Some(out) = self.ends[id.index()].protocol.transmit(now) {
+        while let Some(out) = self.ends[id.index()].protocol.transmit(now, &mut self.segments) {
             let end = &mut self.ends[id.index()];
             end.in_hand += 1;
             if let Some(data) = out.first_time() {
@@ -42,7 +43,7 @@ impl World<'_> {
                 let answered = end.answered();
                 end.send_queue.first_sent(data, answered);
             }
-            if let Outgoing::Segment(segment, _) = &out {
+            if let Outgoing::Segment(segment) = &out {
                 self.book_messages(id, segment.data);
             }
             self.prepare(id, out);
@@ -94,7 +95,7 @@ impl World<'_> {
             Outgoing::Characters(characters) => self.send_characters(id, characters),
             Outgoing::Control(control) => self.send_control(id, control),
             Outgoing::Datagram(datagram) => self.send_datagram(id, datagram),
-            Outgoing::Segment(segment, ready) => self.send_segment(id, segment, ready),
+            Outgoing::Segment(segment) => self.send_segment(id, segment),
             Outgoing::Frame(out) => self.send_frame(id, out),
         }
         self.settle(id);
@@ -145,10 +146,9 @@ impl World<'_> {
         let place = self.sending_place(id);
         let mut flying = self.records(datagram.ready, datagram.carried);
         flying.mark(now, place, Cause::Host);
-        let number = self.ends[id.index()].in_flight.datagram(flying);
+        let place = self.segments.put(Sent::Datagram, Some(flying));
         let size = datagram.bytes + datagram.header;
-        let tag = tag::pack_datagram(datagram.bytes, number);
-        self.inject_packet(id, (size, 0), Ecn::NotEct, tag, true);
+        self.inject_packet(id, (size, 0), Ecn::NotEct, u64::from(place), true);
     }
 
     /// Puts one packet onto the path, with a record of its hops if that is wanted.

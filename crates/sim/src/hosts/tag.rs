@@ -1,10 +1,9 @@
-//! What a simulated packet means, packed into the 64 bits that a parcel carries.
+//! What a packet of URP means, packed into the 64 bits that a parcel carries.
 //!
 //! A packet that the path duplicates carries its meaning twice, so nothing has to be looked up or freed.
 //! Bits from the lowest: 13 data octets, 24 the low bits of their place in the stream, 2 trailer kind,
 //! 3 sequence number, 13 block length, 4 control, 3 its number, 2 the block's transmission. A packet without a trailer
-//! may have 16 bits of a number of its own in the place of sequence number and length. A datagram has
-//! 32 bits of its number in the place of all that follows its bytes.
+//! may have 16 bits of a number of its own in the place of sequence number and length.
 
 use trunkline_transport::Extent;
 use trunkline_transport::urp::{Control, Part, Seq, Trailer, TrailerKind, User};
@@ -15,19 +14,8 @@ const KIND: u32 = 2;
 const SEQ: u32 = 3;
 const LENGTH: u32 = 13;
 const CONTROL: u32 = 4;
-/// The rest; and the first bit of a datagram's number.
+/// The rest.
 const TRANSMISSION: u32 = 62;
-const NUMBER: u32 = 32;
-
-/// A datagram of so many bytes, with the low bits of its number.
-pub(crate) fn pack_datagram(bytes: u32, number: u32) -> u64 {
-    u64::from(bytes) | u64::from(number) << NUMBER
-}
-
-/// Bytes and number of a datagram.
-pub(crate) fn unpack_datagram(tag: u64) -> (u32, u32) {
-    (tag as u32, (tag >> NUMBER) as u32)
-}
 
 /// `tag` of a packet that ends a block which is sent for this time, modulo 4.
 pub(crate) fn with_transmission(tag: u64, transmission: u8) -> u64 {
@@ -192,11 +180,6 @@ mod tests {
                 let tag = with_number(pack(&part), own);
                 prop_assert_eq!((unpack(tag, offset), number(tag)), (part, own));
             }
-        }
-
-        #[test]
-        fn a_datagram_comes_out_as_it_went_in(bytes: u32, number: u32) {
-            prop_assert_eq!(unpack_datagram(pack_datagram(bytes, number)), (bytes, number));
         }
     }
 }

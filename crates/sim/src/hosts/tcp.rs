@@ -12,24 +12,18 @@
 //! sending of single segments; a traffic's `stagger` sets its flows apart at the start, and the coarse clocks
 //! of 4.4BSD tick at each host at an instant of its own.
 
+use super::early::Early;
 use super::end::{Arrival, Doing};
 use super::flying::{Carried, Flying};
 use super::jobs::{EndId, Timer};
-use super::protocol::Delivered;
+use super::protocol::{Delivered, Leaving};
+use super::segments::Sent;
 use super::world::World;
-use trunkline_core::{Cause, Ecn, Span, Time};
+use trunkline_core::{Cause, Span, Time};
 use trunkline_measure::WindowSample;
 use trunkline_scenario::Workload;
 use trunkline_transport::Extent;
 use trunkline_transport::tcp::Segment;
-
-/// The records of a segment that has come, until its data are accepted.
-#[derive(Debug)]
-pub(crate) struct Early {
-    /// The place behind its last octet.
-    pub end: u64,
-    pub flying: Box<Flying>,
-}
 
 impl World<'_> {
     /// Books what the messages have waited for that end in data which TCP sends now for the first time.
@@ -48,31 +42,36 @@ impl World<'_> {
         }
     }
 
-    /// Puts a segment onto the path that TCP has let go at `ready`.
-    pub fn send_segment(&mut self, id: EndId, segment: Segment<Extent>, ready: Time) {
-        let (size, ecn) = (segment.size(), segment.ecn);
-        let flying = (segment.data.len > 0).then(|| self.segment_records(id, &segment, ready));
-        let traced = flying.is_some();
-        let place = self.segments.put(segment, flying);
+    /// Puts a segment onto the path that TCP has let go.
+    pub fn send_segment(&mut self, id: EndId, leaving: Leaving) {
+        let Leaving { place, size, data, ready, .. } = leaving;
+        let Some(Sent::Segment(segment)) = self.segments.get(place) else { return };
+        let (ecn, eligible, first_sent) = (segment.ecn, segment.eligible, segment.first_sent);
+        let traced = data.len > 0;
+        if traced {
+            let flying =
+                self.segment_records(id, data, [eligible, first_sent.unwrap_or(ready), ready]);
+            self.segments.attach(place, flying);
+        }
         self.inject_packet(id, (size, 0), ecn, u64::from(place), traced);
     }
 
-    /// The records of a segment that leaves now, and of the messages that end in it.
+    /// The records of a segment with `data` that leaves now, and of the messages that end in it. It could be sent since
+    /// `eligible`, was sent `first` then, and TCP has let it go at `ready`.
     fn segment_records(
         &mut self,
         id: EndId,
-        segment: &Segment<Extent>,
-        ready: Time,
+        data: Extent,
+        [eligible, first, ready]: [Time; 3],
     ) -> Box<Flying> {
         let now = self.net.now();
         let (sending, places) = (self.sending_place(id), self.places_of(id));
-        let mut flying = self.records(segment.eligible, None);
-        flying.block.mark(segment.first_sent.unwrap_or(ready), places.paced, Cause::Window);
+        let mut flying = self.records(eligible, None);
+        flying.block.mark(first, places.paced, Cause::Window);
         flying.block.mark(ready, places.window, Cause::Recover);
         flying.block.mark(now, sending, Cause::Host);
-        let Extent { offset, .. } = segment.data;
         let end = &mut self.ends[id.index()];
-        for ending in end.endings.within(offset, segment.data.end()) {
+        for ending in end.endings.within(data.offset, data.end()) {
             let (trail, _) = &mut *ending.carried;
             if std::mem::replace(&mut ending.left, true) {
                 trail.mark(ready, places.window, Cause::Recover);
@@ -106,24 +105,22 @@ impl World<'_> {
     pub fn hear_segment(
         &mut self,
         id: EndId,
-        (place, ecn): (u32, Ecn),
+        segment: Segment<Extent>,
         envelopes: u32,
         flying: Option<Box<Flying>>,
     ) {
         let now = self.net.now();
         let at = self.receiving_place(id);
-        let Some(mut segment) = self.segments.take(place) else { return };
-        segment.ecn = ecn;
         let end = &mut self.ends[id.index()];
         self.hosts[end.host].memory -= u64::from(envelopes);
         if let Some(mut flying) = flying {
             flying.mark(now, at, Cause::Host);
             let (start, behind) = (segment.data.offset, segment.data.end());
-            if behind > end.accepted && !end.early.contains_key(&start) {
-                end.early.insert(start, Early { end: behind, flying });
-            } else {
-                self.spare.push(flying);
-            }
+            let refused = match behind > end.accepted {
+                true => end.early.insert(Early { place: start, end: behind, flying }),
+                false => Some(flying),
+            };
+            self.spare.extend(refused);
         }
         let before = end.protocol.arrived();
         end.protocol.hear(now, segment);
@@ -166,15 +163,12 @@ impl World<'_> {
         let end = &mut self.ends[id.index()];
         end.accepted += u64::from(octets);
         let carried = ending.and_then(|place| {
-            let mut before = end.early.range_mut(..place).rev();
-            let mut carried = before.find_map(|(_, early)| take_ending(early, place))?;
+            let mut carried = end.early.before(place).find_map(|it| take_ending(it, place))?;
             carried.0.mark(now, window, Cause::Recover);
             Some(carried)
         });
-        while let Some(first) = end.early.first_entry()
-            && first.get().end <= end.accepted
-        {
-            let mut flying = first.remove().flying;
+        while let Some(early) = end.early.pop_up_to(end.accepted) {
+            let mut flying = early.flying;
             flying.block.mark(now, window, Cause::Recover);
             self.traffic[end.traffic].blocks.book(flying.block.steps());
             self.spare.push(flying);

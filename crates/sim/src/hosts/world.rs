@@ -1,10 +1,9 @@
 //! Everything that a run consists of, and the loop that drives it.
 
 use super::course::Course;
-use super::end::{Doing, End};
-use super::flying::Flying;
+use super::end::{Described, Doing, End};
+use super::flying::{Carried, Flying};
 use super::jobs::{EndId, Job, Jobs, Timer};
-use super::listed::Sent;
 use super::measured::Measured;
 use super::segments::Segments;
 use super::serial::{Done, Serial};
@@ -12,9 +11,7 @@ use crate::network::{Event, LinkId, Network};
 use std::collections::VecDeque;
 use trunkline_core::{Span, Stream, Time};
 use trunkline_measure::Waiting;
-use trunkline_scenario::{Host, Network as Lowered, Scenario};
-use trunkline_transport::Extent;
-use trunkline_transport::tcp::Segment;
+use trunkline_scenario::{Network as Lowered, Scenario};
 
 /// A host at work.
 #[derive(Debug)]
@@ -74,13 +71,15 @@ pub(crate) struct World<'a> {
     pub lowered: &'a Lowered<'a>,
     pub net: Network,
     pub hosts: Vec<HostState>,
-    pub ends: Vec<End>,
+    pub ends: Vec<End<'a>>,
     pub traffic: Vec<Measured>,
     /// What waits for what.
     pub course: Course,
     pub jobs: Jobs,
     /// Jobs that are done now.
     pub soon: VecDeque<(EndId, Job)>,
+    /// Ends whose sender's clock is to be brought to what they wait for.
+    pub unsettled: Vec<EndId>,
     pub places: Vec<String>,
     /// The place of each link of the network, by [`LinkId`].
     pub link_places: Vec<u32>,
@@ -91,15 +90,15 @@ pub(crate) struct World<'a> {
     /// The end that each route leads to.
     pub arrives_at: Vec<EndId>,
     pub stopped: bool,
-    /// Segments of TCP on their way.
-    pub segments: Segments<Segment<Extent>>,
-    /// Frames of listed protocols on their way.
-    pub frames: Segments<Sent>,
+    /// Segments of TCP, datagrams, and frames of listed protocols on their way.
+    pub segments: Segments,
     /// Whether a link can change the order of packets.
     pub reorders: bool,
     /// Records to be used again.
     #[expect(clippy::vec_box, reason = "records move on in their boxes")]
     pub spare: Vec<Box<Flying>>,
+    /// What messages bring to their readers, to be used again.
+    pub brought: Vec<Carried>,
     /// The instant of the applications' last step, and how many there were before it at that instant.
     pub standing: (Time, u32),
 }
@@ -131,6 +130,7 @@ impl<'a> World<'a> {
             {
                 self.done(end, job);
             }
+            self.settle_all();
         }
     }
 
@@ -257,10 +257,9 @@ impl<'a> World<'a> {
         self.net.set_timer(at, Timer::Job(slot).number());
     }
 
-    /// A host of the scenario that works as the one on which an end runs. Many hosts are described alike, and one
-    /// description that all look at stays at hand.
-    pub fn host_of(&self, end: EndId) -> &'a Host {
-        &self.scenario.hosts[self.ends[end.index()].like]
+    /// The description of the host on which an end runs.
+    pub fn host_of(&self, end: EndId) -> Described<'a> {
+        self.ends[end.index()].described
     }
 
     /// The places under which time on an end's host is booked.
@@ -281,11 +280,27 @@ impl<'a> World<'a> {
         Span::from_nanos((other.mean.as_nanos() as f64 * factor) as u64)
     }
 
-    /// Brings the sender's clock to what the end waits for now.
+    /// Has the sender's clock brought to what the end waits for, before time goes on: what it waits for until then
+    /// takes none.
     pub fn settle(&mut self, id: EndId) {
+        let unsettled = &mut self.ends[id.index()].unsettled;
+        if !std::mem::replace(unsettled, true) {
+            self.unsettled.push(id);
+        }
+    }
+
+    fn settle_all(&mut self) {
+        while let Some(id) = self.unsettled.pop() {
+            self.settle_now(id);
+        }
+    }
+
+    /// Brings the sender's clock to what the end waits for now.
+    fn settle_now(&mut self, id: EndId) {
         let now = self.net.now();
         let limit = self.host_of(id).interface.requests;
         let end = &mut self.ends[id.index()];
+        end.unsettled = false;
         if end.doing == Doing::Ended {
             return;
         }

@@ -177,8 +177,12 @@ impl Network {
     /// The packets of which links have made copies since this was asked last: route, tag and how many copies
     /// more there are. To be asked after each event by whoever keeps something for a packet until its last
     /// copy has come or is lost.
+    #[inline]
     pub fn take_copies(&mut self) -> Vec<(RouteId, u64, u32)> {
-        self.copies.as_mut().map(std::mem::take).unwrap_or_default()
+        match &mut self.copies {
+            Some(made) if !made.is_empty() => std::mem::take(made),
+            _ => Vec::new(),
+        }
     }
 
     /// What happens next, at the latest at `until`; `None` when nothing happens until then. Moves

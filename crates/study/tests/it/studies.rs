@@ -295,7 +295,7 @@ fn both_reports_have_the_same_board() {
             split: Vec::new(),
             receive_buffer: None,
             returns: Returns::Block,
-            ..host.expect("a host has it").interface.clone()
+            ..(*host.expect("a host has it").interface).clone()
         }
     };
     let hawley = board("hawley1989", "unloaded.toml", "kmc-v9");

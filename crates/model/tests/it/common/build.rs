@@ -26,14 +26,18 @@ pub fn wire(from: &str, to: &str, spec: &LinkSpec) -> Wire {
         name: format!("{from}-{to}"),
         from: from.into(),
         to: to.into(),
-        forward: spec.clone(),
-        backward: spec.clone(),
+        forward: spec.clone().into(),
+        backward: spec.clone().into(),
     }
 }
 
 /// A host that costs nothing.
 pub fn host(name: &str) -> Host {
-    Host { name: name.into(), processor: Processor::default(), interface: Interface::default() }
+    Host {
+        name: name.into(),
+        processor: Processor::default().into(),
+        interface: Interface::default().into(),
+    }
 }
 
 /// Hosts, nodes and links, without traffic.
@@ -76,8 +80,8 @@ pub fn traffic(
         via: Vec::new(),
         count: 1,
         from_each: Vec::new(),
-        transport: transport.clone(),
-        reply_transport: transport.clone(),
+        transport: transport.clone().into(),
+        reply_transport: transport.clone().into(),
         start: Start::At(Span::ZERO),
         stagger: Span::ZERO,
         late: Span::ZERO,

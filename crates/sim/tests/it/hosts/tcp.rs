@@ -89,7 +89,7 @@ fn an_empty_message_comes_through() {
 fn both_ends_have_to_speak_it() {
     let text = messages(FREE, "[100]", "");
     let mut scenario = scenario(&text);
-    scenario.traffic[0].reply_transport = trunkline_scenario::Transport::Datagram;
+    scenario.traffic[0].reply_transport = trunkline_scenario::Transport::Datagram.into();
     let error = trunkline_sim::run(&scenario).unwrap_err().to_string();
     assert!(error.contains("'t'") && error.contains("TCP") && !error.contains('\n'), "{error}");
 }
