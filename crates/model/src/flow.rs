@@ -24,7 +24,7 @@ impl<'a> Flow<'a> {
         let route = network.way(traffic, number);
         no_medium(network, route)?;
         let transports = [&description.transport, &description.reply_transport];
-        transports.into_iter().try_for_each(in_blocks)?;
+        transports.into_iter().try_for_each(|transport| in_blocks(transport))?;
         if matches!(description.workload, Workload::Push { bytes, .. } if bytes.bytes() == 0) {
             return Err("files of no bytes".into());
         }
