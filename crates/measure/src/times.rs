@@ -107,46 +107,15 @@ impl PartialEq for Times {
     }
 }
 
-/// Different times up to which they are counted one by one, however many are recorded: a kilobyte instead of the
-/// histogram's 73.
+/// Different times up to which they are counted one by one: a kilobyte instead of the histogram's 73.
 const FEW: usize = 64;
-/// Different times up to which they are counted one by one while little is recorded.
-const MOST: usize = 1024;
-/// Recordings from which a histogram is worth its memory: it is found in faster.
-const BUSY: u64 = 16_384;
 
 /// The number of recordings of each time.
 #[derive(Debug, Clone)]
 enum Spread {
-    Few(Few),
-    Many(Histogram<u64>),
-}
-
-/// The number of recordings of each of a few times.
-#[derive(Debug, Clone, Default)]
-struct Few {
     /// In ascending order, each time as the longest of those that the histogram does not tell apart.
-    times: Vec<(u64, u64)>,
-    /// How often any was recorded.
-    recordings: u64,
-}
-
-impl Few {
-    /// Records a time that is not beyond the histogram, unless that has to take over.
-    fn record(&mut self, nanos: u64, count: u64) -> bool {
-        self.recordings += 1;
-        let longest = scale().highest_equivalent(nanos);
-        let found = self.times.binary_search_by_key(&longest, |&(time, _)| time);
-        let most = if self.recordings > BUSY { FEW } else { MOST };
-        if self.times.len() + usize::from(found.is_err()) > most {
-            return false;
-        }
-        match found {
-            Ok(place) => self.times[place].1 += count,
-            Err(place) => self.times.insert(place, (longest, count)),
-        }
-        true
-    }
+    Few(Vec<(u64, u64)>),
+    Many(Histogram<u64>),
 }
 
 fn histogram() -> Histogram<u64> {
@@ -166,17 +135,24 @@ impl Spread {
             Spread::Many(histogram) => return histogram.saturating_record_n(nanos, count),
             Spread::Few(few) => few,
         };
-        if nanos > LONGEST || !few.record(nanos, count) {
-            let mut many = histogram();
-            few.times.iter().for_each(|&(time, count)| many.saturating_record_n(time, count));
-            many.saturating_record_n(nanos, count);
-            *self = Spread::Many(many);
+        let longest = scale().highest_equivalent(nanos);
+        match few.binary_search_by_key(&longest, |&(time, _)| time) {
+            Ok(place) => few[place].1 += count,
+            Err(place) if few.len() < FEW && nanos <= LONGEST => {
+                few.insert(place, (longest, count))
+            }
+            Err(_) => {
+                let mut many = histogram();
+                few.iter().for_each(|&(time, count)| many.saturating_record_n(time, count));
+                many.saturating_record_n(nanos, count);
+                *self = Spread::Many(many);
+            }
         }
     }
 
     fn count(&self) -> u64 {
         match self {
-            Spread::Few(few) => few.times.iter().map(|&(_, count)| count).sum(),
+            Spread::Few(few) => few.iter().map(|&(_, count)| count).sum(),
             Spread::Many(histogram) => histogram.len(),
         }
     }
@@ -189,7 +165,7 @@ impl Spread {
         };
         let rank = ((share.min(1.0) * self.count() as f64).ceil() as u64).max(1);
         let mut passed = 0;
-        for &(time, count) in &few.times {
+        for &(time, count) in few {
             passed += count;
             if passed >= rank {
                 return if share == 0.0 { scale().lowest_equivalent(time) } else { time };
@@ -203,7 +179,7 @@ impl Spread {
         match self {
             Spread::Few(few) => {
                 let bound = scale().highest_equivalent(nanos);
-                let short = few.times.iter().filter(|&&(time, _)| time <= bound);
+                let short = few.iter().filter(|&&(time, _)| time <= bound);
                 short.map(|&(_, count)| count).sum()
             }
             Spread::Many(histogram) => histogram.count_between(0, nanos),
@@ -218,13 +194,13 @@ impl Times {
 
     /// A histogram that grows with the number of different times recorded: for many histograms of which most see few.
     pub fn small() -> Times {
-        Times::of(Spread::Few(Few::default()))
+        Times::of(Spread::Few(Vec::new()))
     }
 
     /// The number of recordings of each time that is told apart.
     fn recorded(&self) -> Vec<(u64, u64)> {
         match &self.spread {
-            Spread::Few(few) => few.times.clone(),
+            Spread::Few(few) => few.clone(),
             Spread::Many(histogram) => recorded(histogram),
         }
     }
@@ -331,12 +307,9 @@ mod tests {
         /// However times are counted, all figures are the same.
         #[test]
         fn a_small_one_tells_the_same(
-            nanos in prop::collection::vec((0..u64::MAX, 0..64u32), 0..200), kinds in 1..200usize, often in prop_oneof![Just(1), Just(BUSY)],
+            nanos in prop::collection::vec((0..u64::MAX, 0..64u32), 0..200), kinds in 1..120usize,
         ) {
             let (mut small, mut whole) = (Times::small(), Times::default());
-            if let Spread::Few(few) = &mut small.spread {
-                few.recordings = often;
-            }
             for index in 0..nanos.len() {
                 let (value, shift) = nanos[index % kinds];
                 small.record(Span::from_nanos(value >> shift));
@@ -358,21 +331,6 @@ mod tests {
             other.add(&small);
             prop_assert_eq!(sum, other);
         }
-    }
-
-    #[test]
-    fn many_times_are_a_histogram_once_they_are_recorded_often() {
-        let kind = |different: u64, recordings: u64| {
-            let mut times = Times::small();
-            let values = (0..recordings).map(|at| 1000 * (1 + at % different));
-            values.for_each(|nanos| times.record(Span::from_nanos(nanos)));
-            matches!(times.spread, Spread::Many(_))
-        };
-        let few = FEW as u64;
-        assert!(!kind(few, 2 * BUSY), "few stay few");
-        assert!(!kind(few + 1, BUSY) && kind(few + 1, BUSY + 1));
-        // From 256 on only every second, fourth or eighth is told apart.
-        assert!(!kind(256, BUSY) && kind(100_000, 100_000));
     }
 
     #[test]
