@@ -1,11 +1,8 @@
 //! The truth ladder in its short form, over the examples.
 
-use crate::support::{Host, installed};
+use crate::support::{Host, LIMIT, installed};
 use serde_json::Value;
 use std::collections::BTreeMap;
-
-/// Files that one run takes, so that it ends within the time that a test may take.
-const TOGETHER: usize = 4;
 
 /// The scenario files of a folder of this repository.
 fn files(folder: &str) -> Vec<String> {
@@ -21,7 +18,8 @@ fn files(folder: &str) -> Vec<String> {
 fn climbed(host: &Host, files: &[String]) -> Vec<Value> {
     let mut arguments = vec!["ladder", "--short", "--json"];
     arguments.extend(files.iter().map(String::as_str));
-    let outcome = host.run(&arguments);
+    let limit = LIMIT * files.len() as u32;
+    let outcome = host.run_within(limit, &arguments);
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert!(document["notes"].is_array());
     let ladders = document["ladders"].as_array().unwrap().clone();
@@ -126,8 +124,7 @@ fn the_examples_agree() {
     }
     let host = Host::alone();
     let files: Vec<String> = ["examples", "examples/ladder"].map(files).concat();
-    let mut ladders: Vec<Value> =
-        files.chunks(TOGETHER).flat_map(|some| climbed(&host, some)).collect();
+    let mut ladders = climbed(&host, &files);
     assert_eq!(ladders.len(), files.len());
     // What the machine has spoilt has another chance.
     for (ladder, file) in ladders.iter_mut().zip(&files).filter(|(ladder, _)| is_spoilt(ladder)) {

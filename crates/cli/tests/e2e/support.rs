@@ -84,7 +84,12 @@ impl Host {
 
     /// Runs the command to its end. Whatever the outcome, nothing may be left of it.
     pub fn run(&self, arguments: &[&str]) -> Outcome {
-        let outcome = self.start(arguments).finish();
+        self.run_within(LIMIT, arguments)
+    }
+
+    /// The same for a command that takes no longer than `limit`.
+    pub fn run_within(&self, limit: Duration, arguments: &[&str]) -> Outcome {
+        let outcome = self.start(arguments).finish_within(limit);
         self.assert_nothing_left(outcome.pid);
         outcome
     }
