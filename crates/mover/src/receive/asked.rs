@@ -110,25 +110,33 @@ impl End {
                 let stream = Stream::octets(chunk, length, Task::Hashes);
                 self.accept(now, &pending, &Answer::All, stream);
             }
-            Ask::Finish { root, .. } => match (&self.finished, self.placing) {
-                (Some(_), _) if self.root == Some(root) => {
-                    self.answer(&pending, &Answer::Done);
+            Ask::Finish { root, .. } => self.asked_to_finish(pending, root, tell),
+        }
+    }
+
+    /// Checks all against `root` and gives it its names, or says how far that is.
+    fn asked_to_finish(
+        &mut self,
+        pending: Pending,
+        root: [u8; 32],
+        tell: &mut dyn FnMut(&Receiving),
+    ) {
+        match (&self.finished, self.placing) {
+            (Some(_), _) if self.root == Some(root) => self.answer(&pending, &Answer::Done),
+            (Some(_), _) => {
+                self.refuse(&pending, b"it has just received other data under these names");
+            }
+            (None, Some((done, all))) => {
+                self.answer(&pending, &Answer::Placing { done, all });
+                tell(&Receiving::Place { done, entries: all });
+            }
+            (None, None) => {
+                self.pending = Some(pending);
+                if !self.finishing {
+                    (self.finishing, self.root) = (true, Some(root));
+                    self.desk.give(Task::Finish(root));
                 }
-                (Some(_), _) => {
-                    self.refuse(&pending, b"it has just received other data under these names");
-                }
-                (None, Some((done, all))) => {
-                    self.answer(&pending, &Answer::Placing { done, all });
-                    tell(&Receiving::Place { done, entries: all });
-                }
-                (None, None) => {
-                    self.pending = Some(pending);
-                    if !self.finishing {
-                        (self.finishing, self.root) = (true, Some(root));
-                        self.desk.give(Task::Finish(root));
-                    }
-                }
-            },
+            }
         }
     }
 
