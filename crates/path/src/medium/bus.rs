@@ -117,9 +117,9 @@ fn after(length: Span, bytes: u32, size: u32) -> Span {
 }
 
 impl Access for Bus {
-    fn asks<P: Carried>(&mut self, now: Time, station: StationId, _stations: &mut Stations<P>) {
-        let asks = self.asks[station.0].map_or(now, |at| at.min(now));
-        self.asks[station.0] = Some(asks);
+    fn asks<P: Carried>(&mut self, now: Time, station: StationId, stations: &mut Stations<P>) {
+        let asks = &mut self.asks[station.0];
+        *asks = Some(stations.asks_from(station, now, *asks));
     }
 
     fn next(&self) -> Option<Time> {

@@ -258,10 +258,11 @@ impl CsmaCd {
 }
 
 impl Access for CsmaCd {
-    fn asks<P: Carried>(&mut self, now: Time, station: StationId, _stations: &mut Stations<P>) {
-        let contender = &mut self.contenders[station.0];
-        if !contender.is_sending && contender.wants.is_none() {
-            contender.wants = Some(now);
+    fn asks<P: Carried>(&mut self, now: Time, station: StationId, stations: &mut Stations<P>) {
+        let Contender { wants, is_sending, .. } = &mut self.contenders[station.0];
+        let from = Some(stations.asks_from(station, now, *wants));
+        if !*is_sending && *wants != from {
+            *wants = from;
             self.look_ahead(now);
         }
     }

@@ -26,7 +26,7 @@ impl AccessSettings for HalfDuplexSettings {
             delay: ground.medium.delay,
             turnaround: self.turnaround,
             asking: BTreeSet::new(),
-            asks: vec![false; ground.stations.len()],
+            asks: vec![None; ground.stations.len()],
             sending: None,
             last: None,
             free: Time::ZERO,
@@ -46,8 +46,8 @@ pub(super) struct HalfDuplex {
     turnaround: Span,
     /// Who asks, in the order of asking.
     asking: BTreeSet<(Time, usize, StationId)>,
-    /// Whether a station asks or sends.
-    asks: Vec<bool>,
+    /// From when on each station asks; of the one that sends, from when on it asked.
+    asks: Vec<Option<Time>>,
     /// Who sends, until when, and how long its frame is.
     sending: Option<(Time, StationId, Span)>,
     /// Who sent last, and until when.
@@ -57,9 +57,11 @@ pub(super) struct HalfDuplex {
 
 impl HalfDuplex {
     fn ask<P: Carried>(&mut self, at: Time, station: StationId, stations: &Stations<P>) {
-        if !std::mem::replace(&mut self.asks[station.0], true) {
-            self.asking.insert((at, stations.rank(station), station));
+        let rank = stations.rank(station);
+        if let Some(before) = self.asks[station.0].replace(at) {
+            self.asking.remove(&(before, rank, station));
         }
+        self.asking.insert((at, rank, station));
     }
 
     fn begin<P: Carried>(&mut self, now: Time, stations: &mut Stations<P>) {
@@ -69,7 +71,7 @@ impl HalfDuplex {
             self.sending = Some((stations.send(now, station), station, length));
             return;
         }
-        self.asks[station.0] = false;
+        self.asks[station.0] = None;
         if let Some(ready) = stations.wants_later(station, now) {
             self.ask(ready, station, stations);
         }
@@ -78,7 +80,11 @@ impl HalfDuplex {
 
 impl Access for HalfDuplex {
     fn asks<P: Carried>(&mut self, now: Time, station: StationId, stations: &mut Stations<P>) {
-        self.ask(now, station, stations);
+        let asked = self.asks[station.0];
+        let from = stations.asks_from(station, now, asked);
+        if asked != Some(from) {
+            self.ask(from, station, stations);
+        }
     }
 
     fn next(&self) -> Option<Time> {
@@ -98,7 +104,7 @@ impl Access for HalfDuplex {
         };
         stations.deliver(station, end, length, |_| self.delay);
         (self.last, self.free) = (Some(station), end);
-        self.asks[station.0] = false;
+        self.asks[station.0] = None;
         if let Some(at) = stations.wants(station, end) {
             self.ask(at, station, stations);
         }

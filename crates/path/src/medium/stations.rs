@@ -126,6 +126,16 @@ impl<P: Carried> Stations<P> {
         self.wants(station, now).map(|at| at.max(now + Span::from_nanos(1)))
     }
 
+    /// From when on a station asks that has a packet more and has asked from `asked` on so far: sooner, if the packet makes
+    /// ready what its queue holds back. A frame in hand keeps its instant, which may be that of a back-off.
+    pub fn asks_from(&self, station: StationId, now: Time, asked: Option<Time>) -> Time {
+        match asked {
+            None => now,
+            Some(at) if self.list[station.0].frame.is_some() => at,
+            Some(at) => self.wants(station, now).map_or(at, |ready| ready.min(at)),
+        }
+    }
+
     /// How long the frame in hand takes to send. No time without a frame.
     pub fn length(&self, station: StationId) -> Span {
         let frame = self.list[station.0].frame.as_ref();

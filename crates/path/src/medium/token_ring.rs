@@ -113,10 +113,11 @@ impl TokenRing {
 }
 
 impl Access for TokenRing {
-    fn asks<P: Carried>(&mut self, now: Time, station: StationId, _stations: &mut Stations<P>) {
+    fn asks<P: Carried>(&mut self, now: Time, station: StationId, stations: &mut Stations<P>) {
         let holds = matches!(self.state, State::Held { by, .. } if by == station);
-        if !holds && self.wants[station.0].is_none() {
-            self.wants[station.0] = Some(now);
+        if !holds {
+            let wants = &mut self.wants[station.0];
+            *wants = Some(stations.asks_from(station, now, *wants));
         }
     }
 

@@ -241,7 +241,15 @@ impl Wideband {
 
 impl Access for Wideband {
     fn asks<P: Carried>(&mut self, now: Time, station: StationId, stations: &mut Stations<P>) {
-        self.ask(now, station, stations);
+        let ready = stations.wants(station, now).unwrap_or(now);
+        let place = self.frame_from(ready) + self.settings.reservation;
+        let places = &mut self.asked[station.0].places;
+        // What the queue was to hold back for longer is ready sooner with this packet.
+        let is_sooner = places.front().is_some_and(|&first| first > place);
+        if is_sooner {
+            places.clear();
+        }
+        self.ask(if is_sooner { ready } else { now }, station, stations);
     }
 
     fn next(&self) -> Option<Time> {

@@ -9,12 +9,13 @@ fn trials() -> Vec<(&'static str, &'static str)> {
     KINDS.iter().flat_map(|kind| kind.trials.iter().map(|keys| (kind.name, *keys))).collect()
 }
 
-const QUEUES: [&str; 5] = [
+const QUEUES: [&str; 6] = [
     "fifo:limit=5p",
     "drr:limit=6p",
     "priority:limit=900B",
     "token-bucket:rate=1mbit,burst=2000B,limit=9p",
     "codel:limit=20p",
+    "gather:count=3,every=700us,latency=50us,cost=100us,limit=9p",
 ];
 
 /// When, from which of four stations, to which of the others, and how many bytes.
@@ -117,6 +118,21 @@ proptest! {
             let line = error.to_string();
             prop_assert!(!line.is_empty() && !line.contains('\n'), "{}", line);
         }
+    }
+}
+
+/// A batch that is full goes then, although its station had asked for the medium from when the batch would be old.
+#[test]
+fn what_a_packet_makes_ready_does_not_wait_for_what_was_asked_before() {
+    for (kind, keys) in trials() {
+        let spec = spec(kind, keys, 8_000_000, Span::from_micros(3), "gather:count=2,every=10s");
+        let mut trial = carried(&spec, 1, &[]);
+        trial.offer(Time::ZERO, 0, 1, 100, 0);
+        trial.offer(Time::ZERO + Span::from_secs(1), 0, 1, 100, 1);
+        trial.finish();
+        let late = trial.heard.iter().map(|it| it.release).max();
+        let bound = Time::ZERO + Span::from_secs(3);
+        assert!(trial.heard.len() == 2 && late < Some(bound), "{kind}:{keys}: {late:?}");
     }
 }
 
