@@ -7,9 +7,9 @@ use crate::progress::Progress;
 use crate::signals;
 use crate::verify::micros;
 use comfy_table::{Table, presets};
-use trunkline_measure::Percentiles;
+use trunkline_measure::{Percentiles, TimeRange};
 use trunkline_verify::calibrate::{Calibration, Ceiling, Holds, calibrate};
-use trunkline_verify::costs::Costs;
+use trunkline_verify::costs::{Cost, Costs};
 
 /// Measure what this machine can do: smallest delay, timers, highest loss-free rates.
 ///
@@ -78,14 +78,16 @@ fn costs(costs: &Costs) -> Vec<String> {
         ("empty system call", &costs.system_call),
         ("wake-up of a thread", &costs.wake_up),
     ];
-    let row = |(name, p): (&str, &Percentiles)| {
-        format!(
+    let row = |(name, cost): (&str, &Cost)| {
+        let p = &cost.times;
+        let all = format!(
             "{name:<23} : mean {} ns, min {}, p99 {}, max {}",
             p.mean.as_nanos(),
             p.min.as_nanos(),
             p.p99.as_nanos(),
             p.max.as_nanos()
-        )
+        );
+        [all, spread(cost)]
     };
     let pays = costs.spinning_pays_from().map(|rate| {
         let processor = micros(costs.wake_up_processor);
@@ -93,7 +95,15 @@ fn costs(costs: &Costs) -> Vec<String> {
             "a wake-up takes {processor} us of processor time: from {rate:.0} frames a second on, sleeping before each takes a whole one"
         )
     });
-    rows.into_iter().map(row).chain(pays).collect()
+    rows.into_iter().flat_map(row).chain(pays).collect()
+}
+
+/// How often an operation took how long, in parts of all.
+fn spread(cost: &Cost) -> String {
+    let share = |count: u64| 100.0 * count as f64 / cost.times.count.max(1) as f64;
+    let range = |it: &TimeRange| format!("{} ns {:.1} %", it.up_to.as_nanos(), share(it.count));
+    let ranges: Vec<String> = cost.ranges.iter().map(range).collect();
+    format!("{:<23}   up to {}", "", ranges.join(", "))
 }
 
 fn ceilings(ceilings: &[Ceiling]) -> Table {

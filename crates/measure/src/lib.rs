@@ -32,7 +32,7 @@ pub use share::{order_interval, share_interval};
 pub use stats::{deviation, mean, quantile};
 pub use steady::steady_from;
 pub use table::{Cell, Columns, Key, Table, TableError, key_text, unit_of};
-pub use times::{Percentiles, Times};
+pub use times::{Percentiles, TimeRange, Times};
 pub use total::Course;
 pub use trail::Trail;
 pub use waiting::{SenderClock, Spent, Waiting};

@@ -94,6 +94,25 @@ pub struct Percentiles {
     pub max: Span,
 }
 
+/// Times of one range of a [`Times`]: longer than the range before, and no longer than this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimeRange {
+    /// Its upper end: 1, 2 or 5 times a power of ten nanoseconds.
+    pub up_to: Span,
+    /// The number of times recorded in it.
+    pub count: u64,
+}
+
+/// The upper end of the range that a time lies in.
+fn range_of(nanos: u64) -> u64 {
+    let power = 10u64.pow(nanos.max(1).ilog10());
+    [1, 2, 5, 10]
+        .into_iter()
+        .map(|step: u64| step.saturating_mul(power))
+        .find(|&end| nanos <= end)
+        .unwrap_or(u64::MAX)
+}
+
 impl Default for Times {
     fn default() -> Times {
         Times::of(Spread::Many(histogram()))
@@ -235,6 +254,19 @@ impl Times {
         self.shortest = self.shortest.min(other.shortest);
     }
 
+    /// How many times lie in which range, to the two digits that are kept: the ranges that occur, shortest first.
+    pub fn ranges(&self) -> Vec<TimeRange> {
+        let mut ranges: Vec<TimeRange> = Vec::new();
+        for (time, count) in self.recorded() {
+            let up_to = Span::from_nanos(range_of(scale().lowest_equivalent(time)));
+            match ranges.last_mut().filter(|last| last.up_to == up_to) {
+                Some(last) => last.count += count,
+                None => ranges.push(TimeRange { up_to, count }),
+            }
+        }
+        ranges
+    }
+
     /// The number recorded.
     pub fn count(&self) -> u64 {
         self.spread.count()
@@ -303,7 +335,29 @@ mod tests {
         assert!((495..=505).contains(&times.longer_than(Span::from_micros(500))));
     }
 
+    #[test]
+    fn ranges_end_at_one_two_and_five_times_a_power_of_ten() {
+        let mut times = Times::small();
+        for nanos in [0, 1, 2, 3, 5, 6, 20, 21, 1000, 1100, 40_000] {
+            times.record(Span::from_nanos(nanos));
+        }
+        let found: Vec<_> =
+            times.ranges().iter().map(|range| (range.up_to.as_nanos(), range.count)).collect();
+        let expected =
+            [(1, 2), (2, 1), (5, 2), (10, 1), (20, 1), (50, 1), (1000, 1), (2000, 1), (50_000, 1)];
+        assert_eq!(found, expected);
+    }
+
     proptest! {
+        #[test]
+        fn every_time_is_in_one_range(nanos in prop::collection::vec(0..=LONGEST, 0..200)) {
+            let mut times = Times::default();
+            nanos.iter().for_each(|&nanos| times.record(Span::from_nanos(nanos)));
+            let ranges = times.ranges();
+            prop_assert_eq!(ranges.iter().map(|range| range.count).sum::<u64>(), nanos.len() as u64);
+            prop_assert!(ranges.windows(2).all(|pair| pair[0].up_to < pair[1].up_to));
+        }
+
         /// However times are counted, all figures are the same.
         #[test]
         fn a_small_one_tells_the_same(

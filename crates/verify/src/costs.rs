@@ -15,7 +15,7 @@ use std::thread::sleep;
 use std::time::Duration;
 use trunkline_core::{Span, Time};
 use trunkline_dataplane::monotonic;
-use trunkline_measure::{Percentiles, Times};
+use trunkline_measure::{Percentiles, TimeRange, Times};
 
 /// Samples of each operation, about as many as the report has.
 const SAMPLES: u32 = 5_000;
@@ -25,17 +25,33 @@ const LOOKS: u32 = 1_000;
 const WAKE_UPS: u32 = 1_000;
 const PAUSE: Duration = Duration::from_micros(200);
 
+/// The times of one operation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Mean, least, percentiles and greatest (Table 1).
+    #[serde(flatten)]
+    pub times: Percentiles,
+    /// How often it took how long (Figure 3).
+    pub ranges: Vec<TimeRange>,
+}
+
+impl Cost {
+    fn of(times: &Times) -> Cost {
+        Cost { times: times.percentiles(), ranges: times.ranges() }
+    }
+}
+
 /// The costs on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Costs {
     /// A reading of the monotonic clock.
-    pub clock_read: Percentiles,
+    pub clock_read: Cost,
     /// A look at a word that another processor may write, such as a ring's status: the mean of a thousand.
-    pub ring_look: Percentiles,
+    pub ring_look: Cost,
     /// A system call that finds nothing to do (`poll` of an empty pipe), with one reading of the clock.
-    pub system_call: Percentiles,
+    pub system_call: Cost,
     /// From the call that wakes a sleeping thread until that thread runs.
-    pub wake_up: Percentiles,
+    pub wake_up: Cost,
     /// Processor time of the woken thread for each wake-up.
     pub wake_up_processor: Span,
 }
@@ -64,16 +80,16 @@ pub fn costs() -> io::Result<Costs> {
     })
 }
 
-fn clock_reads() -> Percentiles {
+fn clock_reads() -> Cost {
     let mut times = Times::default();
     for _ in 0..SAMPLES {
         let before = monotonic();
         times.record(monotonic().since(before));
     }
-    times.percentiles()
+    Cost::of(&times)
 }
 
-fn ring_looks() -> Percentiles {
+fn ring_looks() -> Cost {
     let (word, mut times) = (AtomicU32::new(0), Times::default());
     for _ in 0..SAMPLES {
         let before = monotonic();
@@ -83,10 +99,10 @@ fn ring_looks() -> Percentiles {
         let took = monotonic().since(before).as_nanos();
         times.record(Span::from_nanos(took.div_ceil(u64::from(LOOKS))));
     }
-    times.percentiles()
+    Cost::of(&times)
 }
 
-fn system_calls() -> io::Result<Percentiles> {
+fn system_calls() -> io::Result<Cost> {
     let (empty, _open) = pipe_with(PipeFlags::CLOEXEC)?;
     let mut times = Times::default();
     for _ in 0..SAMPLES {
@@ -95,12 +111,12 @@ fn system_calls() -> io::Result<Percentiles> {
         retry_on_intr(|| poll(&mut fds, Some(&Timespec::default())))?;
         times.record(monotonic().since(before));
     }
-    Ok(times.percentiles())
+    Ok(Cost::of(&times))
 }
 
 /// From the write that wakes a thread to its first reading of the clock, and the processor time of that thread for each. What is
 /// written is the instant of writing.
-fn wake_ups() -> io::Result<(Percentiles, Span)> {
+fn wake_ups() -> io::Result<(Cost, Span)> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
     let sleeper = std::thread::Builder::new().name("woken".into()).spawn(move || woken(&reader))?;
     for _ in 0..WAKE_UPS {
@@ -112,13 +128,13 @@ fn wake_ups() -> io::Result<(Percentiles, Span)> {
 }
 
 /// Reads until the other end is closed.
-fn woken(reader: &OwnedFd) -> io::Result<(Percentiles, Span)> {
+fn woken(reader: &OwnedFd) -> io::Result<(Cost, Span)> {
     let (mut times, began, mut octets) = (Times::default(), processor_time(), [0; 8]);
     while retry_on_intr(|| rustix::io::read(reader, &mut octets))? > 0 {
         times.record(monotonic().since(Time::from_nanos(u64::from_ne_bytes(octets))));
     }
     let spent = processor_time().saturating_sub(began);
-    Ok((times.percentiles(), Span::from_nanos(spent.as_nanos() / times.count().max(1))))
+    Ok((Cost::of(&times), Span::from_nanos(spent.as_nanos() / times.count().max(1))))
 }
 
 /// The processor time of this thread.
@@ -134,12 +150,17 @@ mod tests {
     #[test]
     fn every_operation_was_measured_and_a_wake_up_is_the_dearest() {
         let costs = costs().unwrap();
-        assert_eq!(costs.clock_read.count, u64::from(SAMPLES));
-        assert_eq!(costs.system_call.count, u64::from(SAMPLES));
-        assert_eq!(costs.wake_up.count, u64::from(WAKE_UPS));
+        assert_eq!(costs.clock_read.times.count, u64::from(SAMPLES));
+        assert_eq!(costs.system_call.times.count, u64::from(SAMPLES));
+        assert_eq!(costs.wake_up.times.count, u64::from(WAKE_UPS));
         // Medians: a machine that stands still spoils the greatest alone.
-        assert!(costs.ring_look.p50 <= costs.system_call.p50, "{costs:?}");
-        assert!(costs.wake_up.p50 > costs.clock_read.p50, "{costs:?}");
+        assert!(costs.ring_look.times.p50 <= costs.system_call.times.p50, "{costs:?}");
+        assert!(costs.wake_up.times.p50 > costs.clock_read.times.p50, "{costs:?}");
+        for cost in [&costs.clock_read, &costs.ring_look, &costs.system_call, &costs.wake_up] {
+            let counted: u64 = cost.ranges.iter().map(|range| range.count).sum();
+            assert_eq!(counted, cost.times.count);
+            assert!(cost.ranges.iter().map(|range| range.up_to).is_sorted());
+        }
         assert!(costs.spinning_pays_from().unwrap() > 0.0);
     }
 }

@@ -106,6 +106,9 @@ fn calibrate_tells_all_that_it_promises() {
     let samples = |what: &str| count(&told["costs"][what]["count"]);
     let costs = ["clock_read", "ring_look", "system_call", "wake_up"].map(samples);
     assert_eq!(costs, [5000, 5000, 5000, 1000], "{told:#}");
+    let ranges = told["costs"]["clock_read"]["ranges"].as_array().unwrap();
+    let in_ranges: u64 = ranges.iter().map(|range| count(&range["count"])).sum();
+    assert_eq!(in_ranges, 5000, "{told:#}");
     for ceiling in list("ceilings") {
         let highest = &ceiling["highest"];
         match highest["Ok"]["per_second"].as_f64() {
