@@ -5,7 +5,7 @@ use crate::error::StudyError;
 use crate::format::{Experiment, FigureSpec, Goal, Judge, Measure, Parameter, Part, Quote, Study};
 use crate::formula;
 use crate::keypath;
-use crate::part::SIZE;
+use crate::part::RANGE;
 use crate::source::Source;
 use crate::term::Term;
 use std::collections::BTreeSet;
@@ -70,6 +70,12 @@ fn experiment(source: &Source, one: &Experiment, known: &BTreeSet<&str>) -> Resu
     if let Measure::Delay { estimator, .. } | Measure::Throughput { estimator, .. } = &one.measure {
         estimator.parse::<Estimator>().map_err(|error| error.to_string())?;
     }
+    let is_distribution = matches!(one.measure, Measure::Distribution { .. });
+    if is_distribution != one.keys.values().any(|key| key.from == RANGE) {
+        return Err(
+            "distribution needs a key column from = \"range\", and no other measure has one".into(),
+        );
+    }
     match (&one.measure, &one.published) {
         (Measure::Formula { .. }, None) if one.rows_of.is_none() => {
             return Err("a formula needs published or rows_of: their rows are evaluated".into());
@@ -127,7 +133,7 @@ fn part_is_complete(source: &Source, one: &Experiment, part: &Part) -> Result<()
     if !names.contains(&traffic) {
         return Err(format!("{file} has no traffic {traffic}: it has {}", names.join(", ")));
     }
-    for (column, key) in one.keys.iter().filter(|(_, key)| key.from != SIZE) {
+    for (column, key) in one.keys.iter().filter(|(_, key)| !key.is_of_reading()) {
         if coordinate(&first.cell, &read.values, &key.from).is_none() {
             let axes: Vec<&str> = first.cell.keys().map(String::as_str).collect();
             return Err(format!(

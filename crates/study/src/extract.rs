@@ -35,6 +35,7 @@ pub fn extract(
         Measure::PathDelay => Ok(vec![(None, path_delay(found))]),
         Measure::Retransmissions => Ok(vec![(None, Ok(found.retransmissions as f64))]),
         Measure::Lost => Ok(vec![(None, found.packets.lost().ok_or("no packet was sent".into()))]),
+        Measure::Distribution { size, range_us } => distribution(found, *size, range_us.get()),
         _ if by_size => Ok(each_size(found, |samples| read(samples, measure))),
         _ => Ok(vec![(None, read(&found.samples.iter().collect::<Vec<_>>(), measure))]),
     }
@@ -49,6 +50,21 @@ fn each_size(
         sizes.entry(sample.size).or_default().push(sample);
     }
     sizes.into_iter().map(|(size, samples)| (Some(size), read(&samples))).collect()
+}
+
+/// How many messages of a size took how long, for each range of times that occurs.
+fn distribution(traffic: &TrafficRun, size: u64, range_us: u64) -> Result<Vec<Reading>, String> {
+    let mut counts: BTreeMap<u64, u32> = BTreeMap::new();
+    for sample in traffic.samples.iter().filter(|sample| sample.size == size) {
+        let micros = sample.delay().as_nanos() / 1000;
+        *counts.entry(micros / range_us * range_us).or_default() += 1;
+    }
+    match counts.is_empty() {
+        true => Err(format!("no message of {size} bytes was measured")),
+        false => {
+            Ok(counts.into_iter().map(|(from, count)| (Some(from), Ok(count.into()))).collect())
+        }
+    }
 }
 
 fn read(samples: &[&Sample], measure: &Measure) -> Result<f64, String> {
@@ -71,6 +87,7 @@ fn read(samples: &[&Sample], measure: &Measure) -> Result<f64, String> {
         | Measure::Retransmissions
         | Measure::Lost
         | Measure::PathDelay
+        | Measure::Distribution { .. }
         | Measure::Verify { .. } => Err("not read from samples".into()),
     }
 }
@@ -183,6 +200,25 @@ mod tests {
         let samples = vec![sample(0, 64, 0, 5), sample(0, 1, 10, 13), sample(0, 64, 20, 27)];
         let found = reading(samples, "kind = 'delay'\nestimator = 'mean'", true);
         assert_eq!(found, [(Some(1), Ok(0.003)), (Some(64), Ok(0.006))]);
+    }
+
+    #[test]
+    fn a_distribution_counts_the_messages_of_one_size_in_ranges() {
+        let samples = || {
+            let took = [(0, 5), (10, 15), (20, 27), (40, 51)];
+            let of = |size| move |&(start, end): &(u64, u64)| sample(0, size, start, end);
+            [took.iter().map(of(64)).collect::<Vec<_>>(), took[..1].iter().map(of(1)).collect()]
+                .concat()
+        };
+        let measure = |size: u32| format!("kind = 'distribution'\nsize = {size}\nrange_us = 2000");
+        let found = reading(samples(), &measure(64), false);
+        let expected = [(4000, 2.0), (6000, 1.0), (10_000, 1.0)];
+        assert_eq!(found, expected.map(|(from, count)| (Some(from), Ok(count))));
+        let traffic =
+            TrafficRun { name: "x".into(), samples: samples().into(), ..TrafficRun::default() };
+        let none = toml::from_str(&measure(2)).unwrap();
+        let run = crate::testing::run(vec![traffic]);
+        assert!(extract(&run, "x", &none, false).unwrap_err().contains("no message of 2 bytes"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::term::{Side, Term};
 use crate::unit::Unit;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use trunkline_engine::EngineName;
 use trunkline_report::{Axis, FigureKind};
 
@@ -184,6 +185,14 @@ pub enum Measure {
     Lost,
     /// Mean time of a packet or block on the lines of its way: queues, lines and distances, one way.
     PathDelay,
+    /// How many messages of one size took how long: one value for each range of times that occurs. A key column `from = "range"`
+    /// has the lower end of the range, in microseconds.
+    Distribution {
+        /// User bytes of the messages.
+        size: u64,
+        /// Microseconds of a range.
+        range_us: NonZeroU64,
+    },
     /// A figure of the path measured from outside, as `trunkline verify` does, by the probes that the
     /// scenario's one traffic describes; in the emulator.
     Verify {

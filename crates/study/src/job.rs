@@ -3,7 +3,6 @@
 use crate::coordinate::coordinate;
 use crate::extract::extract;
 use crate::format::{Experiment, Measure, Part};
-use crate::part::SIZE;
 use crate::source::{ScenarioFile, Source};
 use crate::verified::{self, Unread};
 use std::collections::BTreeMap;
@@ -206,7 +205,7 @@ impl Job {
         let cell = &self.scenario().cell;
         let mut key: Key = part.filter.constants();
         for (column, source) in &experiment.keys {
-            let found = match source.from == SIZE {
+            let found = match source.is_of_reading() {
                 true => size.map(|size| size.to_string()),
                 false => coordinate(cell, &self.read.values, &source.from),
             };

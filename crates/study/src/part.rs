@@ -1,6 +1,6 @@
 //! The parts of an experiment with what they take from the experiment itself.
 
-use crate::format::{Experiment, Part};
+use crate::format::{Experiment, Key as Column, Part};
 use std::collections::BTreeSet;
 use trunkline_engine::EngineName;
 use trunkline_measure::Key;
@@ -9,6 +9,13 @@ impl Part {
     /// The engine that runs it: the simulator unless it says another.
     pub fn engine(&self) -> EngineName {
         self.engine.unwrap_or(EngineName::SIM)
+    }
+}
+
+impl Column {
+    /// Whether a reading tells its value, which stands for one size of messages or one range of times.
+    pub fn is_of_reading(&self) -> bool {
+        [SIZE, RANGE].contains(&self.from.as_str())
     }
 }
 
@@ -50,3 +57,6 @@ impl Experiment {
 
 /// What a key column is called that stands for the message size.
 pub const SIZE: &str = "size";
+
+/// What a key column is called that stands for the lower end of a range of times.
+pub const RANGE: &str = "range";

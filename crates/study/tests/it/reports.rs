@@ -12,9 +12,16 @@ const BEYOND: [&str; 2] = ["hawley-beyond", "xunet-beyond"];
 /// Parts that every study has beside its tables and figures.
 const PARTS: [&str; 2] = ["quotes", "goals"];
 const COLUMNS: usize = 6;
+/// What each report numbers, in the order of [`REPORTS`].
+const NUMBERED: [&[(&str, &str)]; 3] = [
+    &[("Figure", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17"), ("Table", "1 2")],
+    &[("Figure", "1 2 3 4 5 6 7 8 9 10"), ("Table", "I II III IV"), ("eq.", "1 2 3 4 5 6 7 8 9")],
+    &[("Figure", "1 2 3 4 5 6"), ("Table", "1")],
+];
 
 struct Row {
     report: &'static str,
+    section: String,
     line: String,
     status: String,
     places: Vec<String>,
@@ -43,6 +50,7 @@ fn read(report: &'static str, line: &str) -> Row {
     let places = cells[4].split('`').skip(1).step_by(2).map(str::to_owned).collect();
     Row {
         report,
+        section: cells[0].to_owned(),
         line: line.to_owned(),
         status: cells[3].to_owned(),
         places,
@@ -91,6 +99,34 @@ fn what_the_studies_make_is_on_the_page() {
             named.contains(&format!("{report}:goals"))
                 && named.contains(&format!("{report}:quotes"))
         );
+    }
+}
+
+/// The kinds and numbers of a first column such as `3.7, Table 1` or `Figures 5, 6`.
+fn numbered(section: &str) -> Vec<(String, String)> {
+    let mut kind = None;
+    let mut found = Vec::new();
+    for word in section.split([',', ' ']).filter(|word| !word.is_empty()) {
+        match word {
+            "Figure" | "Table" | "eq." => kind = Some(word.to_owned()),
+            "Figures" | "Tables" => kind = Some(word.trim_end_matches('s').to_owned()),
+            number => found.extend(kind.clone().map(|kind| (kind, number.to_owned()))),
+        }
+    }
+    found
+}
+
+#[test]
+fn every_numbered_table_figure_and_equation_has_a_row() {
+    let rows = rows();
+    for (report, kinds) in REPORTS.into_iter().zip(NUMBERED) {
+        let of_report = rows.iter().filter(|row| row.report == report);
+        let found: BTreeSet<_> = of_report.flat_map(|row| numbered(&row.section)).collect();
+        for (kind, number) in kinds.iter().flat_map(|&(kind, numbers)| {
+            numbers.split(' ').map(move |number| (kind.to_owned(), number.to_owned()))
+        }) {
+            assert!(found.contains(&(kind.clone(), number.clone())), "{report}: {kind} {number}");
+        }
     }
 }
 
