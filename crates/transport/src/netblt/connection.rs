@@ -3,12 +3,11 @@
 //! Whichever end opens it, either may send the data. The end that receives is the one that makes sure: it asks again, says
 //! when all has come, and sends a DONE that may be lost; the sender then waits a while for its like.
 
-use super::law::{Adaptive, Fixed, Law};
-use super::pace::{Spacing, Start};
+use super::habits::Habits;
 use super::receiver::{Placed, Receiver};
 use super::sender::{Sender, Sending};
 use super::terms::Limits;
-use super::wire::{Burst, Dialect, Packet, Ports, Terms};
+use super::wire::{Dialect, Packet, Ports, Terms};
 use trunkline_core::{Span, Time};
 
 /// The OPEN timer: its first value, its greatest, and how often an OPEN is sent.
@@ -17,50 +16,6 @@ const OPEN: (Span, Span, u32) = (Span::from_secs(1), Span::from_secs(8), 6);
 const IDLE: Span = Span::from_secs(30);
 /// The least time for which an end that is done stays to answer.
 const DALLY: Span = Span::from_millis(200);
-/// Packets that go at once before anything is known of the path (ten of TCP's, RFC 6928, and a few that tell its rate).
-const TRAIN: u16 = 16;
-
-/// How an end sends, and by what law it lets the other send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Habits {
-    /// The layout of its packets.
-    pub dialect: Dialect,
-    /// The law for the rate.
-    pub rate: RateLaw,
-    /// The fastest that it sends, whatever it is offered; an interval of 0 is no limit.
-    pub cap: Burst,
-}
-
-/// A law for the rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RateLaw {
-    /// The burst that was agreed on, sent as RFC 998 has it.
-    Fixed,
-    /// The receiver measures the path, and packets are evenly spaced.
-    Adaptive,
-}
-
-impl RateLaw {
-    fn law(self, terms: &Terms, dialect: Dialect) -> Box<dyn Law> {
-        match self {
-            RateLaw::Fixed => Box::new(Fixed(terms.burst)),
-            RateLaw::Adaptive => Box::new(Adaptive::new(terms, dialect)),
-        }
-    }
-
-    /// How a sender begins if the first round trip took so long.
-    fn start(self, terms: &Terms, round: Option<Span>) -> Start {
-        match self {
-            RateLaw::Fixed => Start { spacing: Spacing::Bursts, burst: terms.burst, train: 0 },
-            RateLaw::Adaptive => {
-                let round = round.unwrap_or(Span::from_millis(200)).as_nanos() / 1_000_000;
-                let interval = round.clamp(10, 2000) as u16;
-                let burst = Burst { size: TRAIN, interval };
-                Start { spacing: Spacing::Even, burst, train: TRAIN }
-            }
-        }
-    }
-}
 
 /// How a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! NETBLT's name, keys and formula.
 
-use super::connection::{Habits, RateLaw};
+use super::habits::{Habits, RateLaw};
 use super::host::Netblt;
 use super::terms::{Limits, MEMORY};
 use super::wire::{Burst, Dialect, Terms};

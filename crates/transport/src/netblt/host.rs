@@ -7,7 +7,8 @@
 mod inward;
 mod outward;
 
-use super::connection::{Connection, Habits, Half, Out};
+use super::connection::{Connection, Half, Out};
+use super::habits::Habits;
 use super::terms::Limits;
 use super::wire::{self, Dialect, Packet, Ports, Terms};
 use crate::protocol::{Delivery, Frame, Header, Outgoing, Protocol};

@@ -12,6 +12,7 @@
 
 mod connection;
 mod entry;
+mod habits;
 mod host;
 mod incoming;
 pub mod law;
@@ -24,8 +25,9 @@ mod terms;
 mod timers;
 pub mod wire;
 
-pub use connection::{Connection, Ending, Habits, Half, Out, RateLaw};
+pub use connection::{Connection, Ending, Half, Out};
 pub use entry::NETBLT;
+pub use habits::{Habits, RateLaw};
 pub use pace::{Spacing, Start};
 pub use receiver::{Placed, Received, Receiver, Whole};
 pub use sender::{Held, Sender, Sending, Sent};

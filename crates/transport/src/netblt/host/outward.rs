@@ -1,7 +1,8 @@
 //! What an end sends: the stream, cut into transfers.
 
 use super::{ACTIVE, LISTENING};
-use crate::netblt::connection::{Connection, Ending, Habits, Half, Out};
+use crate::netblt::connection::{Connection, Ending, Half, Out};
+use crate::netblt::habits::Habits;
 use crate::netblt::wire::{Packet, Ports, Terms};
 use crate::protocol::Unit;
 use crate::{Counters, Extent, Held};
