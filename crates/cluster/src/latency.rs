@@ -76,21 +76,18 @@ impl Script for Round {
         }
         let event = EventId(self.round);
         let (next, before) = neighbours(self.me, self.nodes);
-        let sends = write(processing, self.cut.bytes).into_iter().chain(self.cut.send(
-            self.me,
-            Destination::Node(next),
-            event,
-            false,
-        ));
-        let receives =
-            receive(before, event, self.cut.count()).chain(read(processing, self.cut.bytes));
+        let sends = self.cut.send(self.me, Destination::Node(next), event, false);
+        let receives = receive(before, event, self.cut.count());
+        let (write, read) = (write(processing, self.cut.bytes), read(processing, self.cut.bytes));
         if self.me != NodeId(0) {
-            ops.extend(receives.chain(sends));
+            receives.chain(read).chain(write).for_each(|op| ops.push_back(op));
+            sends.for_each(|op| ops.push_back(op));
         } else {
             if self.round == warm_up {
                 ops.push_back(Op::Begin);
             }
-            ops.extend(sends.chain(receives));
+            write.into_iter().chain(sends).for_each(|op| ops.push_back(op));
+            receives.chain(read).for_each(|op| ops.push_back(op));
             if self.round >= warm_up {
                 ops.push_back(Op::Lap(u64::from(self.cut.bytes)));
             }

@@ -110,14 +110,21 @@ impl Node {
 
     /// Does the program's next operation, or tries again what it waits for.
     pub fn step(&mut self, now: Time) -> Step {
-        let pending = std::mem::replace(&mut self.pending, Pending::Ended);
-        let op = match pending {
-            Pending::Ask(outcome) => self.program.next(outcome),
-            Pending::Send(fragment) => Op::Send(fragment),
-            Pending::Receive(from, event) => Op::Receive(from, event),
-            Pending::Ended => return Step::Ended,
-        };
-        match op {
+        // What most nodes wait for stays where it is until it has come.
+        if let Pending::Receive(from, event) = self.pending {
+            return self.receive(now, from, event);
+        }
+        match std::mem::replace(&mut self.pending, Pending::Ended) {
+            Pending::Ask(outcome) => self.begin(now, outcome),
+            Pending::Send(fragment) => self.send(now, fragment),
+            Pending::Receive(from, event) => self.receive(now, from, event),
+            Pending::Ended => Step::Ended,
+        }
+    }
+
+    /// Asks the program for its next operation, and begins it.
+    fn begin(&mut self, now: Time, outcome: Outcome) -> Step {
+        match self.program.next(outcome) {
             Op::Send(fragment) => self.send(now, fragment),
             Op::Receive(from, event) => self.receive(now, from, event),
             Op::Work(work) => {
@@ -138,10 +145,13 @@ impl Node {
         }
     }
 
-    fn done(&mut self, mut spent: Spent) -> Step {
+    fn done(&mut self, spent: Spent) -> Step {
         self.pending = Pending::Ask(Outcome::Done);
-        spent.tally += self.layer.take_tally();
-        Step::Worked(spent)
+        self.worked(spent)
+    }
+
+    fn worked(&mut self, spent: Spent) -> Step {
+        Step::Worked(Spent { tally: self.layer.take_tally(), ..spent })
     }
 
     fn send(&mut self, now: Time, fragment: Fragment) -> Step {
@@ -169,9 +179,8 @@ impl Node {
         let bytes = delivery.data.len() as u32;
         self.note(now, Act::Receive { from, event, fragment, bytes });
         self.held = delivery.buffer;
-        let step = self.done(Spent { received: 1, ..Spent::default() });
         self.pending = Pending::Ask(Outcome::Received(delivery));
-        step
+        self.worked(Spent { received: 1, ..Spent::default() })
     }
 
     fn waits(&mut self, now: Time, waiting: Waiting) -> Step {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use trunkline_cluster::{Node, Step};
+use trunkline_cluster::{Node, Step, Work};
 use trunkline_core::{Probability, Seed, Span, Stream, Time};
 use trunkline_transport::cstar::{Frame, NodeId};
 
@@ -29,9 +29,9 @@ pub struct Plan {
     pub silence: Duration,
 }
 
-/// A program that works for longer than this is interrupted to see whether something has come (a choice: some datagrams'
-/// time).
-const WORKS: Span = Span::from_micros(20);
+/// A program that works is interrupted behind so many of its steps to see whether something has come (a choice: some
+/// datagrams' time), and behind each in which it did work of its own.
+const STEPS: u32 = 16;
 /// A node that waits asks those that it has not heard for so long, and so often (a choice).
 const ASKS: Span = Span::from_secs(1);
 /// Longest sleep: so soon a stop is noticed.
@@ -76,7 +76,8 @@ pub fn drive(
         chance,
         begin: Instant::now(),
         began: 0,
-        looked: Time::ZERO,
+        now: Time::ZERO,
+        steps: 0,
         heard: vec![Time::ZERO; count],
         waits: None,
         asked: Time::ZERO,
@@ -92,7 +93,7 @@ pub fn drive(
     // Only records are laid beside those of other processes.
     (driver.begin, driver.began) =
         if plan.record > 0 { both_clocks() } else { (Instant::now(), 0) };
-    early.into_iter().try_for_each(|octets| driver.arrives(Time::ZERO, octets))?;
+    early.into_iter().try_for_each(|octets| driver.arrives(octets))?;
     while !driver.is_over() {
         if stop.load(Ordering::Relaxed) {
             return driver.parts(NodesError::Stopped);
@@ -106,7 +107,7 @@ pub fn drive(
     tell(Told::Ended(&outcome));
     let mut parted = false;
     while outcome.failure.is_none() && !stop.load(Ordering::Relaxed) {
-        driver.take_in(driver.until_due(driver.now()))?;
+        driver.take_in(driver.until_due())?;
         // It may still hand on frames for others, and find that one of them was lost.
         if !parted && let Some(reason) = driver.own_failure() {
             part(&mut driver.carrier, plan.me, &reason)?;
@@ -149,8 +150,10 @@ struct Driver<'a> {
     begin: Instant,
     /// The same on the host's monotonic clock, in nanoseconds, if acts are recorded.
     began: u64,
-    /// When it was last seen whether something has come.
-    looked: Time,
+    /// When its clock was last read: before what the program does next.
+    now: Time,
+    /// Steps of the program since it was last seen whether something has come.
+    steps: u32,
     /// When each node was last heard.
     heard: Vec<Time>,
     /// Since when the program waits.
@@ -178,8 +181,8 @@ impl fmt::Display for Lost {
 }
 
 impl Driver<'_> {
-    fn now(&self) -> Time {
-        Time::ZERO + Span::from_nanos(self.begin.elapsed().as_nanos() as u64)
+    fn read_clock(&mut self) {
+        self.now = Time::ZERO + Span::from_nanos(self.begin.elapsed().as_nanos() as u64);
     }
 
     fn is_over(&self) -> bool {
@@ -188,35 +191,46 @@ impl Driver<'_> {
 
     /// A step of the program, and a datagram if it waits, or has worked for long.
     fn go_on(&mut self) -> Result<(), NodesError> {
-        let now = self.now();
-        let waits = matches!(self.node.step(now), Step::Waits(..));
-        self.flush(now)?;
-        self.waits = waits.then(|| self.waits.unwrap_or(now));
-        match waits {
-            true => self.take_in(self.until_due(now)),
-            false if now.since(self.looked) > WORKS => self.take_in(Duration::ZERO),
-            false => Ok(()),
+        let spent = match self.node.step(self.now) {
+            Step::Worked(spent) => spent,
+            Step::Waits(..) => {
+                self.flush()?;
+                self.waits.get_or_insert(self.now);
+                return self.take_in(self.until_due());
+            }
+            Step::Ended => return self.flush(),
+        };
+        self.waits = None;
+        self.steps += 1;
+        // To begin or to end a lap takes no time, and makes no frame.
+        if spent.sent + spent.received > 0 {
+            self.flush()?;
+            self.read_clock();
         }
+        if self.steps >= STEPS || spent.work != Work::default() {
+            return self.take_in(Duration::ZERO);
+        }
+        Ok(())
     }
 
     /// Time until the message layer has something to do, as far as it is worth sleeping.
-    fn until_due(&self, now: Time) -> Duration {
-        let due = self.node.deadline().map(|at| at.since(now).as_nanos());
+    fn until_due(&self) -> Duration {
+        let due = self.node.deadline().map(|at| at.since(self.now).as_nanos());
         due.map_or(NAP, |nanos| Duration::from_nanos(nanos).clamp(Duration::from_micros(1), NAP))
     }
 
     /// Takes in a datagram that has come, or comes within `wait`, and does what is due.
     fn take_in(&mut self, wait: Duration) -> Result<(), NodesError> {
         let found = self.look(wait)?;
-        let now = self.now();
-        self.looked = now;
+        self.read_clock();
+        self.steps = 0;
         if let Some(octets) = found {
-            self.arrives(now, octets)?;
+            self.arrives(octets)?;
         }
-        self.listen(now)?;
-        if self.node.deadline().is_some_and(|deadline| deadline <= now) {
-            self.node.expire(now);
-            self.flush(now)?;
+        self.listen()?;
+        if self.node.deadline().is_some_and(|deadline| deadline <= self.now) {
+            self.node.expire(self.now);
+            self.flush()?;
         }
         Ok(())
     }
@@ -239,7 +253,7 @@ impl Driver<'_> {
         if rest.is_zero() { Ok(None) } else { self.carrier.receive(rest) }
     }
 
-    fn arrives(&mut self, now: Time, octets: Bytes) -> Result<(), NodesError> {
+    fn arrives(&mut self, octets: Bytes) -> Result<(), NodesError> {
         match read(&octets) {
             Heard::Frame => {}
             Heard::Group { from } => {
@@ -247,7 +261,7 @@ impl Driver<'_> {
                 return Ok(());
             }
             Heard::Hello { from, all, .. } => {
-                self.hears(now, from);
+                self.hears(from);
                 return if all { Ok(()) } else { answer(&mut self.carrier, self.plan.me, from) };
             }
             Heard::Gone { from, reason } => {
@@ -261,24 +275,25 @@ impl Driver<'_> {
         }
         match Frame::decode(octets) {
             Ok(frame) => {
-                self.hears(now, frame.from);
-                self.node.arrive(now, frame);
+                self.hears(frame.from);
+                self.node.arrive(self.now, frame);
             }
-            Err(_) => self.node.damaged(now),
+            Err(_) => self.node.damaged(self.now),
         }
-        self.flush(now)
+        self.flush()
     }
 
-    fn hears(&mut self, now: Time, NodeId(from): NodeId) {
+    fn hears(&mut self, NodeId(from): NodeId) {
         if let Some(heard) = self.heard.get_mut(usize::from(from)) {
-            *heard = now;
+            *heard = self.now;
         }
     }
 
     /// A node that waits asks those that it has not heard for long whether they are there.
-    fn listen(&mut self, now: Time) -> Result<(), NodesError> {
-        let Some(since) = self.waits.filter(|_| !self.is_over()) else { return Ok(()) };
-        if now.since(since.max(self.asked)) < ASKS {
+    fn listen(&mut self) -> Result<(), NodesError> {
+        let Some(since) = self.waits else { return Ok(()) };
+        let now = self.now;
+        if now.since(since.max(self.asked)) < ASKS || self.is_over() {
             return Ok(());
         }
         self.asked = now;
@@ -314,8 +329,8 @@ impl Driver<'_> {
         Err(error)
     }
 
-    fn flush(&mut self, now: Time) -> Result<(), NodesError> {
-        while let Some(frame) = self.node.transmit(now) {
+    fn flush(&mut self) -> Result<(), NodesError> {
+        while let Some(frame) = self.node.transmit(self.now) {
             self.carrier.send(&frame)?;
         }
         Ok(())

@@ -7,6 +7,9 @@ use std::collections::{BTreeSet, VecDeque};
 /// What has come under events that are not done.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Inbox {
+    /// A message of one fragment, not of a crowd, that came while nothing else waited, as most do: the event is done when it
+    /// is taken. The slots are empty then.
+    alone: Option<(EventId, Stored)>,
     /// In the order of events: mostly the first is done first, and what comes is of the last.
     slots: VecDeque<Slot>,
     /// Places for further events, empty: their memory is used again.
@@ -130,6 +133,23 @@ impl Inbox {
 
     /// Stores a fragment that it [takes](Inbox::takes). Whether it was new.
     pub fn put(&mut self, event: EventId, flags: Flags, stored: Stored) -> bool {
+        let whole = flags.last && !flags.crowd && stored.fragment == 0;
+        if whole && self.alone.is_none() && self.slots.is_empty() {
+            self.alone = Some((event, stored));
+            return true;
+        }
+        self.unfold();
+        self.insert(event, flags, stored)
+    }
+
+    /// What was alone is so no more.
+    fn unfold(&mut self) {
+        if let Some((event, stored)) = self.alone.take() {
+            self.insert(event, Flags { last: true, ..Flags::default() }, stored);
+        }
+    }
+
+    fn insert(&mut self, event: EventId, flags: Flags, stored: Stored) -> bool {
         let slot = self.slot(event);
         slot.crowd |= flags.crowd;
         let progress = slot.progress_mut(stored.from);
@@ -142,12 +162,24 @@ impl Inbox {
 
     /// The next fragment of `event` from `from`; the event is forgotten behind its last. `nodes` are all of the cluster.
     pub fn take(&mut self, event: EventId, from: Source, nodes: u16) -> Option<Delivery> {
-        let at = self.place(event).ok()?;
-        let slot = &mut self.slots[at];
         let wanted = |stored: &Stored| match from {
             Source::Node(node) => stored.from == node,
             Source::Any => true,
         };
+        if self.alone.is_some() {
+            let (_, stored) = self.alone.take_if(|it| it.0 == event && wanted(&it.1))?;
+            let Stored { from, fragment, data, buffer } = stored;
+            return Some(Delivery {
+                from,
+                event,
+                fragment,
+                status: Status::EventDone,
+                data,
+                buffer,
+            });
+        }
+        let at = self.place(event).ok()?;
+        let slot = &mut self.slots[at];
         let place = slot.waiting.iter().position(wanted)?;
         let Stored { from, fragment, data, buffer } = slot.waiting.remove(place)?;
         let progress = slot.progress_mut(from);
@@ -168,7 +200,12 @@ impl Inbox {
     /// Whether this fragment has come.
     pub fn has(&self, event: EventId, from: NodeId, fragment: u32) -> bool {
         let progress = self.progress(event, from);
-        progress.is_some_and(|it| fragment < it.next || it.beyond.contains(&fragment))
+        let has = progress.is_some_and(|it| fragment < it.next || it.beyond.contains(&fragment));
+        has || fragment == 0 && self.is_alone(event, from)
+    }
+
+    fn is_alone(&self, event: EventId, from: NodeId) -> bool {
+        self.alone.as_ref().is_some_and(|it| it.0 == event && it.1.from == from)
     }
 
     fn progress(&self, event: EventId, from: NodeId) -> Option<&Progress> {
@@ -212,6 +249,7 @@ impl Inbox {
 
     /// A fragment has come for which there was no room: what it says of its event is kept.
     pub fn refused(&mut self, event: EventId, from: NodeId, flags: Flags, fragment: u32) {
+        self.unfold();
         let slot = self.slot(event);
         slot.crowd |= flags.crowd;
         let progress = slot.progress_mut(from);
@@ -234,16 +272,19 @@ impl Inbox {
     pub fn missing(&self, event: EventId, from: NodeId) -> impl Iterator<Item = u32> + '_ {
         let progress = self.progress(event, from);
         let next = progress.map_or(0, |it| it.next);
-        let until = progress.map_or(GUESS, |it| match it.count {
-            Some(count) => count,
-            None => it.known().saturating_add(GUESS),
-        });
+        let until = match progress.map(|it| (it.count, it.known())) {
+            None if self.is_alone(event, from) => next,
+            None => GUESS,
+            Some((Some(count), _)) => count,
+            Some((None, known)) => known.saturating_add(GUESS),
+        };
         let here = move |number: &u32| progress.is_some_and(|it| it.beyond.contains(number));
         (next..until).filter(move |number| !here(number))
     }
 
     /// The latest fragment of the latest event, which is received last, that lies in one of these buffers.
     pub fn latest_on_board(&mut self, of: impl Fn(BufferId) -> bool) -> Option<&mut Stored> {
+        self.unfold();
         let slots = self.slots.iter_mut().rev();
         let mut waiting = slots.flat_map(|slot| slot.waiting.iter_mut().rev());
         waiting.find(|stored| stored.buffer.is_some_and(&of))
@@ -258,7 +299,8 @@ impl Inbox {
             let of = |it: &Stored| (slot.event, it.from, it.buffer.is_some());
             slot.waiting.iter().map(of).collect::<Vec<_>>()
         };
-        self.slots.iter().flat_map(waiting).collect()
+        let alone = self.alone.iter().map(|(event, it)| (*event, it.from, it.buffer.is_some()));
+        alone.chain(self.slots.iter().flat_map(waiting)).collect()
     }
 }
 
@@ -287,6 +329,33 @@ mod tests {
             inbox.take(event, Source::Node(NodeId(1)), 4).unwrap().status,
             Status::EventDone
         );
+        assert!(inbox.slots.is_empty());
+    }
+
+    /// A message that came alone is known, is received only by who asks for it, and is told from its copy; with another it
+    /// waits in the order of events.
+    #[test]
+    fn a_message_that_came_alone_is_as_any_other() {
+        let mut inbox = Inbox::default();
+        let (first, second) = (EventId(3), EventId(2));
+        assert!(inbox.put(first, LAST, stored(1, 0)));
+        assert!(inbox.alone.is_some() && inbox.slots.is_empty());
+        assert!(inbox.has(first, NodeId(1), 0) && !inbox.has(first, NodeId(2), 0));
+        assert!(!inbox.has(first, NodeId(1), 1) && !inbox.has(second, NodeId(1), 0));
+        assert_eq!(inbox.missing(first, NodeId(1)).count(), 0);
+        assert_eq!(inbox.missing(second, NodeId(1)).count(), GUESS as usize);
+        assert_eq!(inbox.holes(NodeId(1)).count(), 0);
+        assert!(inbox.take(second, Source::Any, 4).is_none());
+        assert!(inbox.take(first, Source::Node(NodeId(2)), 4).is_none());
+        assert!(!inbox.clone().put(first, LAST, stored(1, 0)), "it came twice");
+        let taken = inbox.clone().take(first, Source::Node(NodeId(1)), 4).unwrap();
+        assert_eq!((taken.from, taken.status), (NodeId(1), Status::EventDone));
+        assert!(inbox.put(second, LAST, stored(2, 0)));
+        assert!(inbox.alone.is_none());
+        assert_eq!(inbox.shape().iter().map(|it| it.0).collect::<Vec<_>>(), [second, first]);
+        for event in [first, second] {
+            assert_eq!(inbox.take(event, Source::Any, 4).unwrap().status, Status::EventDone);
+        }
         assert!(inbox.slots.is_empty());
     }
 

@@ -5,6 +5,7 @@ use super::{COPY, Careful, Taken};
 use crate::cstar::{BufferId, Destination, EventId, Failure, Flags, Frame, Kind, NodeId};
 
 impl Careful {
+    #[inline]
     pub(super) fn peer(&mut self, node: NodeId) -> &mut Peer {
         self.peers.at(node, self.window)
     }
@@ -51,16 +52,23 @@ impl Careful {
         }
     }
 
+    /// Takes a data frame off the windows of its receivers. Returns the grant that it takes along, and its counter.
+    pub(super) fn charge(&mut self, to: Destination) -> (u16, u32) {
+        let piggyback = self.settings.piggyback;
+        match to {
+            Destination::Node(node) if self.loans.is_none() => {
+                let peer = self.peer(node);
+                let most = if piggyback { u32::from(u16::MAX) } else { 0 };
+                (peer.grant(most) as u16, peer.count())
+            }
+            _ => (self.piggyback(to), self.count(to)),
+        }
+    }
+
     /// Takes a frame off the windows of its receivers. Returns its counter.
     pub(super) fn count(&mut self, to: Destination) -> u32 {
         match to {
-            Destination::Node(node) => {
-                let peer = self.peer(node);
-                peer.ours -= 1;
-                peer.used = true;
-                peer.sent = peer.sent.wrapping_add(1);
-                peer.sent.wrapping_sub(1)
-            }
+            Destination::Node(node) => self.peer(node).count(),
             Destination::All => {
                 self.cluster.others(self.me).for_each(|node| {
                     let peer = self.peer(node);
@@ -75,22 +83,17 @@ impl Careful {
 
     /// A frame of `from` is done with: it is owed, and an update may be due.
     pub(super) fn freed(&mut self, from: NodeId) {
-        if !self.retire(from) {
-            self.peer(from).owed += 1;
-        }
-        if self.is_due(from) {
+        let (retired, at_half) = (self.retire(from), self.settings.at_half);
+        let peer = self.peer(from);
+        peer.owed += u32::from(!retired);
+        if peer.is_due(at_half) {
             self.due.insert(from);
         }
     }
 
     /// Whether an update of what is owed is still due: data may have taken it along.
     fn is_due(&self, node: NodeId) -> bool {
-        let Some(&Peer { window, lent, reserved, owed, promised, .. }) = self.peers.get(node)
-        else {
-            return false;
-        };
-        let half = (window + lent + reserved) / 2;
-        promised || owed > half || (self.settings.at_half && owed > 0 && owed >= half)
+        self.peers.get(node).is_some_and(|peer| peer.is_due(self.settings.at_half))
     }
 
     /// A window update, if one is due and may be sent.
@@ -141,7 +144,7 @@ impl Careful {
     /// two for each that comes, so that an update is due before the window is closed.
     pub(super) fn copy_out(&mut self, from: NodeId) {
         for _ in 0..2 {
-            let peer = *self.peer(from);
+            let peer = self.peer(from);
             // What is reserved is no right to stay here: it is done with when its message is.
             let window = peer.window + peer.lent;
             let keep = (window / 4).min(window.saturating_sub(2 + window / 2));

@@ -99,7 +99,7 @@ impl Careful {
     /// A fragment as it goes to the next node.
     fn hop(&mut self, next: NodeId, frame: Frame) -> Frame {
         let to = Destination::Node(next);
-        let (grant, counter) = (self.piggyback(to), self.count(to));
+        let (grant, counter) = self.charge(to);
         Frame { from: self.me, to, grant, counter, ..frame }
     }
 }

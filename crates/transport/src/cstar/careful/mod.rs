@@ -189,6 +189,8 @@ impl Layer for Careful {
         self.latest = self.latest.max(fragment.event);
         let number = self.numbers.next(&fragment);
         let Fragment { to, event, flags, following, data } = fragment;
+        // In a grid it is charged to each of those next on its way.
+        let (grant, counter) = if self.grid.is_none() { self.charge(to) } else { (0, 0) };
         let frame = Frame {
             kind: Kind::Careful,
             flags,
@@ -198,21 +200,18 @@ impl Layer for Careful {
             to,
             event,
             fragment: number,
-            grant: 0,
+            grant,
             back: 0,
             complete: EventId(0),
             asks: 0,
             route: None,
-            counter: 0,
+            counter,
             data,
             list: Vec::new(),
         };
         match self.grid {
             Some(grid) => self.post(grid, &frame),
-            None => {
-                let (grant, counter) = (self.piggyback(to), self.count(to));
-                self.out.push_back(Frame { grant, counter, ..frame });
-            }
+            None => self.out.push_back(frame),
         }
         if let (0, Destination::Node(node), Some(_)) = (following, to, self.settings.reserve) {
             self.peer(node).asked = false;
@@ -256,7 +255,8 @@ impl Layer for Careful {
         if let Some(loans) = &mut self.loans {
             loans.begin(now);
         }
-        if !self.given_back(from, frame.back) {
+        let lends = self.loans.is_some();
+        if (lends || frame.back > 0) && !self.given_back(from, frame.back) {
             let what = "it gives back more than it was lent";
             return self.fail(Failure::Protocol { peer: from, what });
         }
@@ -264,9 +264,9 @@ impl Layer for Careful {
             self.is_asked(from, frame.asks);
             self.settle(from);
         }
-        [Operation::ProcessUpdate, Operation::TrackEvent, Operation::ShrinkSender]
-            .into_iter()
-            .for_each(|operation| self.tally.note(operation));
+        self.tally.note(Operation::ProcessUpdate);
+        self.tally.note(Operation::TrackEvent);
+        self.tally.note(Operation::ShrinkSender);
         if frame.kind == Kind::Update {
             self.freed(from);
         } else {

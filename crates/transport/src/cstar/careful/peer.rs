@@ -69,6 +69,20 @@ impl Peer {
         granted
     }
 
+    /// Takes a frame to it alone off its window. Returns the frame's counter.
+    pub fn count(&mut self) -> u32 {
+        self.ours -= 1;
+        self.used = true;
+        self.sent = self.sent.wrapping_add(1);
+        self.sent.wrapping_sub(1)
+    }
+
+    /// Whether an update of what it is owed is due; `at_half` if it is at half a window already.
+    pub fn is_due(&self, at_half: bool) -> bool {
+        let half = (self.window + self.lent + self.reserved) / 2;
+        self.promised || self.owed > half || (at_half && self.owed > 0 && self.owed >= half)
+    }
+
     /// How far a counter is ahead of the one expected, which it leaves as it is.
     pub fn ahead(&self, counter: u32) -> u32 {
         counter.wrapping_sub(self.expected)
@@ -111,14 +125,19 @@ impl Peers {
     /// A peer, with this window if it was not dealt with so far.
     #[inline]
     pub fn at(&mut self, node: NodeId, window: u32) -> &mut Peer {
-        self.last = match self.place(node) {
-            Ok(place) => place,
-            Err(place) => {
-                self.all.insert(place, (node, Peer::new(window)));
-                place
-            }
-        };
+        if self.all.get(self.last).is_none_or(|it| it.0 != node) {
+            self.turn_to(node, window);
+        }
         &mut self.all[self.last].1
+    }
+
+    /// Makes a peer the one that was changed last.
+    fn turn_to(&mut self, node: NodeId, window: u32) {
+        let place = self.all.binary_search_by_key(&node, |it| it.0);
+        self.last = place.unwrap_or_else(|place| {
+            self.all.insert(place, (node, Peer::new(window)));
+            place
+        });
     }
 
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
