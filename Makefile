@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test dist fuzz bench peers advice torture pages site lint
+.PHONY: help build demo test dist fuzz bench peers clusters advice torture pages site lint
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -34,6 +34,12 @@ peers: build ## Movers of bulk data side by side over nine paths: `send`, TCP, r
 	scripts/needs.sh peers
 	cargo build --release --locked -p trunkline-bench
 	scripts/peers.py --out peers.json
+
+clusters: build ## Messages of both layers beside libfabric, UCX, Open MPI, Aeron: latency, rate, instructions (fifteen minutes, root)
+	scripts/needs.sh clusters
+	scripts/peers/aeron.sh
+	cargo build --release --locked -p trunkline-bench
+	target/release/trunkline-bench --only messages,message-instructions
 
 advice: ## What `trunkline explain` says of 300 scenarios drawn by chance, against the changes themselves (ten minutes)
 	cargo run --release --locked -p trunkline-explain --example advice -- 300 1

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Sees to it that the programs for a purpose are there: scripts/needs.sh demo|test|bench|dist|peers|torture|pages|site|lint|fuzz
+# Sees to it that the programs for a purpose are there: scripts/needs.sh demo|test|bench|dist|peers|clusters|torture|pages|site|lint|fuzz
 # As root, what is missing is installed by apt; otherwise the command to do so is printed. The demo and
 # the benchmarks cannot do without; tests that need an absent program are skipped and counted, unless
 # TRUNKLINE_NO_SKIP=1 forbids that.
 set -euo pipefail
 
-purpose=${1:?usage: needs.sh demo|test|bench|dist|peers|torture|pages|site|lint|fuzz}
+purpose=${1:?usage: needs.sh demo|test|bench|dist|peers|clusters|torture|pages|site|lint|fuzz}
 modules=()
 
 # program=package
@@ -30,13 +30,16 @@ dist)
     ;;
 peers) needs=(python3=python3 iperf3=iperf3 rsync=rsync sshd=openssh-server ssh-keygen=openssh-client uftp=uftp
     g++=g++ /usr/include/udt/udt.h=libudt-dev) ;;
+# Aeron is compiled, with two libraries of C.
+clusters) needs=(valgrind=valgrind nsenter=util-linux fi_pingpong=libfabric-bin ucx_perftest=ucx-utils mpirun=openmpi-bin
+    NPopenmpi=netpipe-openmpi cmake=cmake c++=g++ python3=python3-venv /usr/include/uuid/uuid.h=uuid-dev /usr/include/bsd/stdlib.h=libbsd-dev) ;;
 torture) needs=(ip=iproute2 sysctl=procps ethtool=ethtool nft=nftables unshare=util-linux) ;;
 pages) needs=(chromium=chromium node=nodejs npm=npm) ;;
 # libFuzzer is C++ and is compiled with the targets.
 fuzz) needs=(c++=g++) ;;
 lint | site) needs=() ;;
 *)
-    echo "needs.sh: unknown purpose '$purpose': use demo, test, bench, dist, peers, torture, pages, site, lint or fuzz" >&2
+    echo "needs.sh: unknown purpose '$purpose': use demo, test, bench, dist, peers, clusters, torture, pages, site, lint or fuzz" >&2
     exit 2
     ;;
 esac

@@ -80,8 +80,10 @@ enum Section {
     Tcp,
     /// Moving data over loopback, by ours, QUIC and TCP; needs no root
     Movers,
-    /// Messages between two processes: both layers of a cluster, bare UDP, libfabric, UCX, Open MPI; needs no root
+    /// Messages between two processes: both layers of a cluster, bare UDP, libfabric, UCX, Open MPI, Aeron
     Messages,
+    /// Instructions of all of these for a message, by callgrind
+    MessageInstructions,
     /// The simulator's time for each packet-hop, and its memory; needs no root
     Simulator,
 }
@@ -127,6 +129,7 @@ struct Report {
     tcp: Option<Vec<tcp::Row>>,
     movers: Option<Vec<movers::Row>>,
     messages: Option<messages::Messages>,
+    message_instructions: Option<messages::counted::Counted>,
     simulator: Option<simulator::Simulator>,
 }
 
@@ -168,6 +171,7 @@ fn measure(args: &Args) -> Result<Report> {
         tcp: None,
         movers: None,
         messages: None,
+        message_instructions: None,
         simulator: None,
     };
     if wanted(Section::Throughput) {
@@ -188,8 +192,13 @@ fn measure(args: &Args) -> Result<Report> {
     }
     if wanted(Section::Messages) {
         let all = messages::measure(effort.messages)?;
-        show("Messages over loopback: median (least–greatest)", messages::text(&all));
+        show("Messages between two processes: median (least–greatest)", messages::text(&all));
         report.messages = Some(all);
+    }
+    if wanted(Section::MessageInstructions) {
+        let all = messages::counted::measure(effort.messages.few)?;
+        show("Instructions for a message sent and one received", messages::counted::text(&all));
+        report.message_instructions = Some(all);
     }
     if wanted(Section::Instructions) {
         let all = instructions::measure(effort.packets)?;

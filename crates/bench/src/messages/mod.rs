@@ -1,9 +1,12 @@
 //! What a message costs between two processes of this host: both message layers of a cluster, bare datagrams as the limit,
 //! and the layers that others use.
 
+mod aeron;
 pub mod bare;
 mod count;
+pub mod counted;
 mod ours;
+mod path;
 mod peers;
 mod phases;
 
@@ -12,10 +15,10 @@ use anyhow::Result;
 use bare::Task;
 use comfy_table::Table;
 use ours::{Carrying, Pair};
+use path::Path;
 use peers::{Peer, Told};
-use phases::Phase;
 use serde::Serialize;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// How often, and how much.
@@ -31,10 +34,8 @@ pub struct Effort {
 
 /// Payloads, in bytes.
 const SIZES: [u32; 4] = [4, 800, 4000, 8000];
-/// Instructions of the careful layer over those of bare datagrams should not exceed this.
-const GOAL: f64 = 1.05;
 /// Who is measured, with the name for a table. The first is the limit, the second what the goal is of.
-const ALL: [Contender; 7] = [
+const ALL: [Contender; 8] = [
     Contender::Ours(Carrying::Bare, "bare UDP (the limit)"),
     Contender::Ours(Carrying::Layer("careful"), "careful"),
     Contender::Ours(Carrying::Layer("traditional"), "traditional"),
@@ -42,6 +43,7 @@ const ALL: [Contender; 7] = [
     Contender::Peer(Peer::Fabric("tcp;ofi_rxm")),
     Contender::Peer(Peer::Ucx),
     Contender::Peer(Peer::Mpi),
+    Contender::Peer(Peer::Aeron),
 ];
 
 /// Ends of this laboratory, or of another message layer.
@@ -51,13 +53,13 @@ enum Contender {
     Peer(Peer),
 }
 
-/// All that was measured.
+/// All that was timed.
 #[derive(Debug, Serialize)]
 pub struct Messages {
+    path: &'static str,
     rows: Vec<Row>,
-    phases: Vec<Phase>,
     /// Programs that are not there, so that their layers have no rows.
-    missing: Vec<&'static str>,
+    missing: Vec<String>,
 }
 
 /// A layer's figures for messages of one size.
@@ -76,10 +78,6 @@ pub struct Row {
     asleep: Option<Figure>,
     /// Payload one way in bits per second.
     rate: Option<Figure>,
-    /// Instructions of one end, its libraries included and the kernel not, for a message sent and one received.
-    instructions: f64,
-    /// Whether those contain what an end looked in vain.
-    spins: bool,
 }
 
 /// What one round gives.
@@ -89,28 +87,32 @@ struct Sample {
     asleep: Option<f64>,
 }
 
-/// Measures all layers in turn, size by size. Those whose programs are not there have no rows.
-pub fn measure(effort: Effort) -> Result<Messages> {
-    let place = tempfile::tempdir()?;
+/// Those whose programs are there, and the programs of the others.
+fn contenders() -> (Vec<Contender>, Vec<String>) {
     let (there, not): (Vec<Contender>, Vec<Contender>) =
         ALL.into_iter().partition(Contender::is_there);
-    let mut missing: Vec<_> = not.into_iter().filter_map(Contender::program).collect();
+    let programs = not.into_iter().filter_map(Contender::program);
+    let mut missing: Vec<_> = programs.map(|it| it.display().to_string()).collect();
     missing.dedup();
+    (there, missing)
+}
+
+/// Measures all layers in turn, size by size. Those whose programs are not there have no rows.
+pub fn measure(effort: Effort) -> Result<Messages> {
+    let path = Path::new()?;
+    let (there, missing) = contenders();
     let mut rows = Vec::new();
     for bytes in SIZES {
         let mut samples = vec![Vec::new(); there.len()];
         for _ in 0..effort.rounds {
             for (contender, samples) in there.iter().zip(&mut samples) {
-                samples.push(contender.sample(bytes, effort.count)?);
+                samples.push(contender.sample(&path, bytes, effort.count)?);
             }
         }
-        for (contender, own) in there.iter().zip(&samples) {
-            let instructions = contender.instructions(bytes, effort.few, place.path())?;
-            rows.push(row(contender, bytes, own, &samples[0], instructions));
-        }
+        let own = there.iter().zip(&samples);
+        rows.extend(own.map(|(contender, own)| row(contender, bytes, own, &samples[0])));
     }
-    let phases = phases::measure(effort.few, place.path())?;
-    Ok(Messages { rows, phases, missing })
+    Ok(Messages { path: path.name(), rows, missing })
 }
 
 impl Contender {
@@ -122,7 +124,7 @@ impl Contender {
     }
 
     /// The program that has to be there.
-    fn program(self) -> Option<&'static str> {
+    fn program(self) -> Option<PathBuf> {
         match self {
             Contender::Ours(..) => None,
             Contender::Peer(peer) => Some(peer.program()),
@@ -135,35 +137,18 @@ impl Contender {
         command.arg("-h").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
     }
 
-    /// Whether what it looks in vain is among its instructions.
-    fn spins(&self) -> bool {
-        matches!(self, Contender::Peer(_))
-    }
-
-    fn sample(self, bytes: u32, count: u32) -> Result<Sample> {
+    fn sample(self, path: &Path, bytes: u32, count: u32) -> Result<Sample> {
         match self {
-            Contender::Ours(carrying, _) => sample(carrying, bytes, count),
-            Contender::Peer(peer) => Ok(Sample { told: peer.measure(bytes, count)?, asleep: None }),
+            Contender::Ours(carrying, _) => sample(path, carrying, bytes, count),
+            Contender::Peer(peer) => {
+                Ok(Sample { told: peer.measure(path, bytes, count)?, asleep: None })
+            }
         }
-    }
-
-    /// Instructions of one end for a message sent and one received.
-    fn instructions(self, bytes: u32, few: u32, place: &Path) -> Result<f64> {
-        let carrying = match self {
-            Contender::Ours(carrying, _) => carrying,
-            Contender::Peer(peer) => return peer.instructions(bytes, few, place),
-        };
-        let file = place.join("count");
-        count::per_message(few, |count| {
-            let pair = Pair { carrying, task: Task::PingPong, bytes, count, polls: false };
-            pair.run(Some((&file, None)))?;
-            count::counted(&file)
-        })
     }
 }
 
-fn sample(carrying: Carrying, bytes: u32, count: u32) -> Result<Sample> {
-    let pair = |task, count, polls| Pair { carrying, task, bytes, count, polls };
+fn sample(path: &Path, carrying: Carrying, bytes: u32, count: u32) -> Result<Sample> {
+    let pair = |task, count, polls| Pair { path, carrying, task, bytes, count, polls };
     let at = |sorted: &[f64], share: f64| {
         sorted[((share * sorted.len() as f64) as usize).min(sorted.len() - 1)]
     };
@@ -174,13 +159,7 @@ fn sample(carrying: Carrying, bytes: u32, count: u32) -> Result<Sample> {
     Ok(Sample { told, asleep: Some(at(&asleep, 0.5)) })
 }
 
-fn row(
-    contender: &Contender,
-    bytes: u32,
-    own: &[Sample],
-    bare: &[Sample],
-    instructions: f64,
-) -> Row {
+fn row(contender: &Contender, bytes: u32, own: &[Sample], bare: &[Sample]) -> Row {
     let figure =
         |of: &dyn Fn(&Sample) -> Option<f64>| Figure::of(own.iter().filter_map(of).collect());
     let pairs = own.iter().zip(bare).map(|(own, bare)| (own.told.latency, bare.told.latency));
@@ -192,12 +171,10 @@ fn row(
         p99: figure(&|it| it.told.p99),
         asleep: figure(&|it| it.asleep),
         rate: figure(&|it| it.told.rate),
-        instructions,
-        spins: contender.spins(),
     }
 }
 
-/// The tables, with the verdicts.
+/// The table, with the verdicts.
 pub fn text(messages: &Messages) -> String {
     let rows = &messages.rows;
     let mut table = Table::new();
@@ -210,10 +187,8 @@ pub fn text(messages: &Messages) -> String {
         "p99, us",
         "asleep, us",
         "Mbit/s one way",
-        "instructions",
     ]);
     for row in rows {
-        let mark = if row.spins { " *" } else { "" };
         table.add_row([
             row.bytes.to_string(),
             row.layer.clone(),
@@ -222,37 +197,32 @@ pub fn text(messages: &Messages) -> String {
             show(row.p99, 1),
             show(row.asleep, 1),
             show(row.rate.map(|figure| figure.scaled(1e-6)), 0),
-            format!("{:.0}{mark}", row.instructions),
         ]);
     }
-    let missing = match messages.missing.join(", ") {
-        none if none.is_empty() => none,
-        some => format!(
-            "not there, and not measured: {some} (apt-get install libfabric-bin ucx-utils openmpi-bin netpipe-openmpi)\n"
-        ),
-    };
     let verdicts: Vec<String> =
         SIZES.into_iter().filter_map(|bytes| verdict(rows, bytes)).collect();
     format!(
-        "{table}\n{missing}* those of looking in vain included: it does not sleep\n{}\n\n{}",
+        "over {}; libfabric and Open MPI tell means\n{table}\n{}{}\n",
+        messages.path,
+        not_there(&messages.missing),
         verdicts.join("\n"),
-        phases::text(&messages.phases)
     )
 }
 
-/// Whether the careful layer is near the limit, and ahead of all others, at a size.
+/// A line that names the programs that are missing.
+fn not_there(missing: &[String]) -> String {
+    match missing.join(", ") {
+        none if none.is_empty() => none,
+        some => format!("not there, and not measured: {some} (make clusters installs them)\n"),
+    }
+}
+
+/// Whether the careful layer is ahead of all others at a size.
 fn verdict(rows: &[Row], bytes: u32) -> Option<String> {
     let own = rows.iter().filter(|row| row.bytes == bytes).collect::<Vec<_>>();
-    let (bare, careful, others) = (own.first()?, own.get(1)?, own.get(2..)?);
-    let instructions = careful.instructions / bare.instructions;
+    let (careful, others) = (own.get(1)?, own.get(2..)?);
     let latency = careful.latency?.median;
     let ahead = |row: &&&Row| row.latency.is_some_and(|it| it.median > latency);
-    let faster = others.iter().filter(ahead).count();
-    let cheaper = others.iter().filter(|row| row.instructions > careful.instructions).count();
-    let word = if instructions <= GOAL { "met" } else { "missed" };
-    let all = others.len();
-    Some(format!(
-        "{bytes} bytes: careful takes {instructions:.2} times the instructions of bare UDP (goal {GOAL}: {word}); it is ahead of \
-         {faster} of {all} in latency, of {cheaper} of {all} in instructions"
-    ))
+    let (faster, all) = (others.iter().filter(ahead).count(), others.len());
+    Some(format!("{bytes} bytes: careful is ahead of {faster} of {all} in latency"))
 }

@@ -1,9 +1,9 @@
 //! Two nodes of a cluster, or two bare ends, as processes on this host.
 
 use super::bare::Task;
+use super::path::Path;
 use crate::process::ours;
 use anyhow::{Context, Result, bail};
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -21,7 +21,9 @@ pub enum Carrying {
 
 /// Two ends that exchange messages.
 #[derive(Debug, Clone, Copy)]
-pub struct Pair {
+pub struct Pair<'a> {
+    /// Between which they are.
+    pub path: &'a Path,
     pub carrying: Carrying,
     pub task: Task,
     /// Payload of a message.
@@ -39,12 +41,14 @@ const POLL: u64 = 10_000;
 /// Round trips that are not counted.
 const WARM_UP: u32 = 200;
 
-impl Pair {
+impl Pair<'_> {
     /// What both ends say of a run. Callgrind counts the first one's instructions into a file, if one is given, all or those
     /// within functions of a name.
-    pub fn run(&self, counted: Option<(&Path, Option<&str>)>) -> Result<Vec<Outcome>> {
+    pub fn run(&self, counted: Option<(&std::path::Path, Option<&str>)>) -> Result<Vec<Outcome>> {
         let (bench, product) = (std::env::current_exe()?, ours()?);
-        let command = |node: NodeId, at: Place| {
+        let command = |node: NodeId, _: Place| {
+            let end = usize::from(node.0);
+            let at = Place::Udp((self.path.address(end), 0).into());
             let (program, words) = match self.carrying {
                 Carrying::Bare => (&bench, self.bare(node, &at)),
                 Carrying::Layer(layer) => (&product, self.node(layer, node, &at)),
@@ -53,7 +57,9 @@ impl Pair {
                 Some((file, within)) => super::count::counting(program, file, within),
                 None => Command::new(program),
             };
-            command.args(words).stderr(Stdio::null());
+            command.args(words);
+            let mut command = self.path.at(end, &command);
+            command.stderr(Stdio::null());
             command
         };
         let launched = Launch::start(Joined::Loopback, 2, &command)?;

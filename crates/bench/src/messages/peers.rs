@@ -1,9 +1,11 @@
-//! Other message layers, over loopback: libfabric, UCX and Open MPI, by the programs that come with them.
+//! Other message layers over the same path: libfabric, UCX, Open MPI and Aeron, by the programs that come with them.
 
+use super::aeron;
 use super::count;
+use super::path::Path;
 use crate::process::{finish, start};
 use anyhow::{Context, Result, bail};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -17,6 +19,8 @@ pub enum Peer {
     Ucx,
     /// Open MPI over TCP, by NetPIPE.
     Mpi,
+    /// Aeron over UDP, by its C samples; a media driver for each end.
+    Aeron,
 }
 
 /// What a program tells of messages of one size.
@@ -40,29 +44,32 @@ impl Peer {
             Peer::Fabric(provider) => format!("libfabric {provider}"),
             Peer::Ucx => "UCX, tcp".into(),
             Peer::Mpi => "Open MPI, tcp".into(),
+            Peer::Aeron => "Aeron, udp".into(),
         }
     }
 
     /// The program that has to be there.
-    pub fn program(self) -> &'static str {
+    pub fn program(self) -> PathBuf {
         match self {
-            Peer::Fabric(_) => "fi_pingpong",
-            Peer::Ucx => "ucx_perftest",
-            Peer::Mpi => "NPopenmpi",
+            Peer::Fabric(_) => "fi_pingpong".into(),
+            Peer::Ucx => "ucx_perftest".into(),
+            Peer::Mpi => "NPopenmpi".into(),
+            Peer::Aeron => aeron::program("cping"),
         }
     }
 
-    /// Messages of `bytes`, `count` there and back, and as many one way of those that have a program for it.
-    pub fn measure(self, bytes: u32, count: u32) -> Result<Told> {
+    /// Messages of `bytes`, `count` there and back, and some one way of those that have a program for it.
+    pub fn measure(self, path: &Path, bytes: u32, count: u32) -> Result<Told> {
         match self {
             Peer::Fabric(provider) => {
-                let told = both(|client| fabric(provider, bytes, count, client))?;
+                let told = both(path, |end| fabric(path, provider, bytes, count, end))?;
                 Ok(Told { latency: column(&told, 6)?, ..Told::default() })
             }
             Peer::Ucx => {
-                let latency =
-                    |rank: &str| both(|client| ucx("tag_lat", bytes, count, &["-R", rank], client));
-                let stream = both(|client| ucx("tag_bw", bytes, 4 * count, &[], client))?;
+                let latency = |rank: &str| {
+                    both(path, |end| ucx(path, "tag_lat", bytes, count, &["-R", rank], end))
+                };
+                let stream = both(path, |end| ucx(path, "tag_bw", bytes, 4 * count, &[], end))?;
                 // A mebibyte is meant by "MB" (UCX's source says 1024 × 1024).
                 let rate = column(&stream, 5)? * f64::from(1 << 20) * 8.0;
                 Ok(Told {
@@ -72,50 +79,53 @@ impl Peer {
                 })
             }
             Peer::Mpi => {
-                let latency = mpi(bytes, count, &[], None)?.1;
-                let rate = mpi(bytes, count, &["-s"], None)?.0;
-                Ok(Told {
-                    latency: latency * 1e6,
-                    p99: None,
-                    rate: Some(rate * f64::from(1 << 20)),
-                })
+                let latency = mpi(path, bytes, count, &[], None)?.1;
+                let rate = mpi(path, bytes, count, &["-s"], None)?.0;
+                let rate = Some(rate * f64::from(1 << 20));
+                Ok(Told { latency: latency * 1e6, p99: None, rate })
             }
+            Peer::Aeron => aeron::measure(path, bytes, count),
         }
     }
 
-    /// Instructions of one end for a message sent and one received.
-    pub fn instructions(self, bytes: u32, few: u32, place: &Path) -> Result<f64> {
+    /// Instructions of one end for a message sent and one received; `None` if they cannot be told from those of an idle one.
+    pub fn instructions(
+        self,
+        path: &Path,
+        bytes: u32,
+        few: u32,
+        place: &std::path::Path,
+    ) -> Result<Option<f64>> {
         let file = place.join("count");
-        count::per_message(few, |count| {
+        let counted = |command: &dyn Fn(usize) -> Command| {
+            both(path, |end| if end == 0 { under(&command(0), &file) } else { command(end) })
+        };
+        // Aeron's driver looks for datagrams all the time, whether there are any or not.
+        if self == Peer::Aeron {
+            return Ok(None);
+        }
+        let per_message = count::per_message(few, |count| {
             match self {
                 Peer::Fabric(provider) => {
-                    let command = |client| fabric(provider, bytes, count, client);
-                    both(
-                        |client| if client { under(&command(true), &file) } else { command(false) },
-                    )?;
+                    counted(&|end| fabric(path, provider, bytes, count, end)).map(drop)
                 }
-                Peer::Ucx => {
-                    let command = |client| ucx("tag_lat", bytes, count, &[], client);
-                    both(
-                        |client| if client { under(&command(true), &file) } else { command(false) },
-                    )?;
-                }
-                Peer::Mpi => {
-                    mpi(bytes, count, &[], Some(&file))?;
-                }
-            }
+                Peer::Ucx => counted(&|end| ucx(path, "tag_lat", bytes, count, &[], end)).map(drop),
+                Peer::Mpi => mpi(path, bytes, count, &[], Some(&file)).map(drop),
+                Peer::Aeron => Ok(()),
+            }?;
             count::counted(&file)
-        })
+        });
+        per_message.map(Some)
     }
 }
 
-/// Starts the server, then the client until it finds the server, and gives the client's output.
-fn both(command: impl Fn(bool) -> Command) -> Result<String> {
-    let server = start(command(false))?;
+/// Starts the second end, then the first until it finds the second, and gives the first one's output.
+pub fn both(path: &Path, command: impl Fn(usize) -> Command) -> Result<String> {
+    let server = start(path.at(1, &command(1)))?;
     let end = Instant::now() + PATIENCE;
     loop {
         sleep(Duration::from_millis(300));
-        let output = command(true).output()?;
+        let output = path.at(0, &command(0)).output()?;
         if output.status.success() {
             drop(server);
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
@@ -134,26 +144,38 @@ fn column(told: &str, index: usize) -> Result<f64> {
     told.lines().rev().find_map(number).with_context(|| format!("no figure was found in: {told}"))
 }
 
-fn fabric(provider: &str, bytes: u32, count: u32, client: bool) -> Command {
+fn fabric(path: &Path, provider: &str, bytes: u32, count: u32, end: usize) -> Command {
     let mut command = Command::new("fi_pingpong");
+    for setting in ["FI_UDP_IFACE", "FI_TCP_IFACE"] {
+        command.env(setting, path.device(end));
+    }
     command.args(["-p", provider, "-e", "rdm", "-I", &count.to_string()]);
-    command.args(["-S", &bytes.to_string()]).args(client.then_some("127.0.0.1"));
+    command.args(["-S", &bytes.to_string()]).args(server(path, end));
     command
 }
 
-fn ucx(test: &str, bytes: u32, count: u32, more: &[&str], client: bool) -> Command {
+/// The address that only the first end is told.
+fn server(path: &Path, end: usize) -> Option<String> {
+    (end == 0).then(|| path.address(1).to_string())
+}
+
+fn ucx(path: &Path, test: &str, bytes: u32, count: u32, more: &[&str], end: usize) -> Command {
     let mut command = Command::new("ucx_perftest");
-    command.env("UCX_TLS", "tcp,self").env("UCX_NET_DEVICES", "lo");
-    if client {
-        command.arg("127.0.0.1");
-    }
+    command.env("UCX_TLS", "tcp,self").env("UCX_NET_DEVICES", path.device(end));
+    command.args(server(path, end));
     command.args(["-t", test, "-s", &bytes.to_string(), "-n", &count.to_string()]);
     command.args(["-w", "200", "-f", "-p", UCX_PORT]).args(more);
     command
 }
 
 /// NetPIPE's two figures, mebibits per second and seconds for a message one way.
-fn mpi(bytes: u32, count: u32, more: &[&str], file: Option<&Path>) -> Result<(f64, f64)> {
+fn mpi(
+    path: &Path,
+    bytes: u32,
+    count: u32,
+    more: &[&str],
+    file: Option<&std::path::Path>,
+) -> Result<(f64, f64)> {
     let place = tempfile::tempdir()?;
     let out = place.path().join("out");
     let program = || {
@@ -165,19 +187,23 @@ fn mpi(bytes: u32, count: u32, more: &[&str], file: Option<&Path>) -> Result<(f6
     };
     let first = file.map_or_else(program, |file| under(&program(), file));
     let mut all = Command::new("mpirun");
+    // The second end reaches its launcher, which is at the first, over the path too.
+    all.env("PMIX_MCA_ptl_tcp_if_include", path.device(0));
+    all.env("PMIX_MCA_ptl_tcp_remote_connections", "1");
     all.args(["--allow-run-as-root", "--oversubscribe", "--mca", "btl", "tcp,self"]);
-    all.args(["--mca", "btl_tcp_if_include", "lo"]);
-    for (index, command) in [first, program()].iter().enumerate() {
-        all.args((index > 0).then_some(":")).args(["-n", "1"]);
+    all.args(["--mca", "btl_tcp_if_include", path.network()]);
+    for (end, command) in [first, program()].iter().enumerate() {
+        let command = path.at(end, command);
+        all.args((end > 0).then_some(":")).args(["-n", "1"]);
         all.arg(command.get_program()).args(command.get_args());
     }
-    finish(start(all)?, "mpirun")?;
+    finish(start(path.at(0, &all))?, "mpirun")?;
     let told = std::fs::read_to_string(&out)?;
     Ok((column(&told, 1)?, column(&told, 2)?))
 }
 
 /// The same command with its instructions counted into a file.
-fn under(plain: &Command, file: &Path) -> Command {
+fn under(plain: &Command, file: &std::path::Path) -> Command {
     let mut command = count::counting(&PathBuf::from(plain.get_program()), file, None);
     command.args(plain.get_args());
     for (name, value) in plain.get_envs() {

@@ -3,10 +3,10 @@
 use super::bare::Task;
 use super::count;
 use super::ours::{Carrying, Pair};
+use super::path::Path;
 use anyhow::Result;
 use comfy_table::Table;
 use serde::Serialize;
-use std::path::Path;
 
 /// The layers, in the order of each row's figures, with the type that callgrind knows.
 const LAYERS: [(&str, &str); 2] = [("careful", "Careful"), ("traditional", "Traditional")];
@@ -31,7 +31,7 @@ pub struct Phase {
 }
 
 /// Counts each part of both layers in a run of one-word messages.
-pub fn measure(few: u32, place: &Path) -> Result<Vec<Phase>> {
+pub fn measure(path: &Path, few: u32, place: &std::path::Path) -> Result<Vec<Phase>> {
     let file = place.join("phase");
     let mut phases = Vec::new();
     for (what, function, cycles) in PHASES {
@@ -39,9 +39,8 @@ pub fn measure(few: u32, place: &Path) -> Result<Vec<Phase>> {
         for (own, (layer, kind)) in instructions.iter_mut().zip(LAYERS) {
             let within = format!("*{kind} as *Layer>::{function}*");
             *own = count::per_message(few, |count| {
-                let task = Task::PingPong;
-                let pair =
-                    Pair { carrying: Carrying::Layer(layer), task, bytes: 4, count, polls: false };
+                let (task, carrying) = (Task::PingPong, Carrying::Layer(layer));
+                let pair = Pair { path, carrying, task, bytes: 4, count, polls: false };
                 pair.run(Some((&file, Some(&within))))?;
                 count::counted(&file)
             })?;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use trunkline_core::{Size, Span};
 use trunkline_engine::{Engine, EngineName, Run};
 use trunkline_measure::TrafficRun;
-use trunkline_scenario::{Network, Scenario, Start, Traffic, Workload};
+use trunkline_scenario::{MessageProtocol, Network, Scenario, Start, Traffic, Workload};
 use trunkline_sim::Simulator;
 use trunkline_study::{Measure, Source};
 
@@ -16,12 +16,17 @@ const BYTES: Size = Size::from_bytes(20_000);
 /// Of timed tests.
 const DURATION: Span = Span::from_secs(1);
 const NODES: u16 = 64;
+/// The rows of a grid of so many.
+const ROW: u16 = 8;
 
 fn shorter(scenario: &Scenario) -> Scenario {
     let mut scenario = scenario.clone();
     scenario.traffic.iter_mut().for_each(shorten);
     for cluster in &mut scenario.clusters {
         cluster.layout.nodes = cluster.layout.nodes.min(NODES);
+        if let MessageProtocol::Careful(settings) = &mut cluster.protocol {
+            settings.grid = settings.grid.map(|row| row.min(ROW));
+        }
     }
     scenario
 }
