@@ -101,7 +101,7 @@ fn costs(costs: &Costs) -> Vec<String> {
 /// How often an operation took how long, in parts of all.
 fn spread(cost: &Cost) -> String {
     let share = |count: u64| 100.0 * count as f64 / cost.times.count.max(1) as f64;
-    let range = |it: &TimeRange| format!("{} ns {:.1} %", it.up_to.as_nanos(), share(it.count));
+    let range = |it: &TimeRange| format!("{} ns {:.2} %", it.up_to.as_nanos(), share(it.count));
     let ranges: Vec<String> = cost.ranges.iter().map(range).collect();
     format!("{:<23}   up to {}", "", ranges.join(", "))
 }
