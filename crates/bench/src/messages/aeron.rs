@@ -15,10 +15,9 @@ const SHORTEST: u32 = 8;
 /// Octets of a datagram at most, so that 8000 octets go whole, and of the buffer in which a sender is ahead of its driver.
 const MTU: &str = "8192";
 const TERM: &str = "1m";
-/// Messages one way, and their octets, at most: a second or two, many times what waits in buffers when the last is given
-/// away.
-const MOST: u64 = 2_000_000;
-const MOST_OCTETS: u64 = 1_000_000_000;
+/// Messages one way, and their octets, at most: many times what waits in buffers when the last is given away.
+const MOST: u64 = 400_000;
+const MOST_OCTETS: u64 = 200_000_000;
 /// A ping of it for so many of the others, as each may take milliseconds.
 const FEWER: u32 = 20;
 /// How long a driver may take to start.

@@ -8,6 +8,9 @@ use trunkline_netns::{End, IpNet, Namespace, create_veth};
 
 /// The devices of the two ends.
 const DEVICES: [&str; 2] = ["tl0", "tl1"];
+/// What is run in a namespace: the program, with the devices of the namespace in `/sys`, where UCX looks for them. It ends with
+/// whoever measures: one that spins would disturb all that is measured later.
+const INSIDE: &str = r#"mount -t sysfs none /sys && exec setpriv --pdeathsig KILL "$0" "$@""#;
 /// Frames of 8000 octets with their headers go whole.
 const MTU: u32 = 9000;
 
@@ -74,10 +77,10 @@ impl Path {
     pub fn at(&self, end: usize, plain: &Command) -> Command {
         let mut command = match &self.spaces {
             Some(spaces) => {
-                let space = spaces[end].fd().as_raw_fd();
-                let mut command = Command::new("nsenter");
-                command.arg(format!("--net=/proc/{}/fd/{space}", std::process::id()));
-                command.arg(plain.get_program());
+                let (own, space) = (std::process::id(), spaces[end].fd().as_raw_fd());
+                let mut command = Command::new("unshare");
+                command.args(["--mount", "nsenter", &format!("--net=/proc/{own}/fd/{space}")]);
+                command.args(["sh", "-c", INSIDE]).arg(plain.get_program());
                 command
             }
             None => Command::new(plain.get_program()),

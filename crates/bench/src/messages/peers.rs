@@ -192,8 +192,8 @@ fn mpi(
     all.env("PMIX_MCA_ptl_tcp_remote_connections", "1");
     all.args(["--allow-run-as-root", "--oversubscribe", "--mca", "btl", "tcp,self"]);
     all.args(["--mca", "btl_tcp_if_include", path.network()]);
-    for (end, command) in [first, program()].iter().enumerate() {
-        let command = path.at(end, command);
+    // The first end is where its launcher is.
+    for (end, command) in [first, path.at(1, &program())].iter().enumerate() {
         all.args((end > 0).then_some(":")).args(["-n", "1"]);
         all.arg(command.get_program()).args(command.get_args());
     }
