@@ -10,6 +10,11 @@ use std::sync::atomic::AtomicBool;
 /// The signals that ask for an end.
 const ALL: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
+/// The exit status of a command that a signal has ended, as shells tell it.
+pub fn status(signal: i32) -> i32 {
+    128 + signal
+}
+
 /// Signals that are caught from the making on and acted upon later. Make it before the first change to the machine: a
 /// signal before ends the process, which has then changed nothing; one after waits here.
 ///

@@ -84,7 +84,7 @@ fn a_measurement_that_is_interrupted_ends_with_one_and_leaves_nothing() {
         sleep(Duration::from_millis(1500));
         running.signal(Signal::INT);
         let outcome = running.finish();
-        assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+        assert_eq!(outcome.status.code(), Some(130), "{outcome:#?}");
         host.assert_nothing_left(pid);
     }
 }

@@ -231,6 +231,6 @@ fn what_is_wrong_is_told_in_a_line() {
     assert!(waiting.goes_on());
     waiting.signal(Signal::INT);
     let outcome = waiting.finish();
-    assert_eq!(outcome.status.code(), Some(1));
+    assert_eq!(outcome.status.code(), Some(130));
     assert!(outcome.complaint().contains("SIGINT; stopped"), "{outcome:#?}");
 }
