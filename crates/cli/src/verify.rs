@@ -99,17 +99,22 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (mut done, progress) = (0, &mut progress);
     let result = {
         let told = std::cell::RefCell::new(progress);
-        sweep.run(&mut laboratory, &stop, &mut |what| told.borrow_mut().tell(what), &mut |row| {
-            done += 1;
-            told.borrow_mut().done(done);
-            rows.push(row);
-        })
+        sweep.run(
+            &mut laboratory,
+            &stop.raised,
+            &mut |what| told.borrow_mut().tell(what),
+            &mut |row| {
+                done += 1;
+                told.borrow_mut().done(done);
+                rows.push(row);
+            },
+        )
     };
     drop(laboratory);
     if !rows.is_empty() {
         print(args, &sweep, &rows)?;
     }
-    result?;
+    result.map_err(|error| stop.failure(error))?;
     verdict(&rows)
 }
 

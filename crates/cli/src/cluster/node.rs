@@ -21,11 +21,11 @@ use trunkline_transport::cstar::NodeId;
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Its number, from 0
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "N")]
     id: u16,
-    /// Listen at this address for datagrams, or on this device for Ethernet frames. With @GROUP broadcasts are sent once, to
-    /// this IPv4 multicast group on the address's device, if all nodes hear it
-    #[arg(long, value_name = "ADDRESS:PORT[@GROUP]|DEVICE")]
+    /// Listen at ADDRESS:PORT for datagrams, or on this device for Ethernet frames. With ADDRESS:PORT@GROUP broadcasts are
+    /// sent once, to this IPv4 multicast group on the address's device, if all nodes hear it
+    #[arg(long, value_name = "WHERE")]
     bind: Place,
     /// Addresses of all nodes, this one included, in the order of their numbers: ADDRESS:PORT, or Ethernet addresses if --bind is a
     /// device; read from the input if left out
