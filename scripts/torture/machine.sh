@@ -119,17 +119,14 @@ verbs=(
     "presets 15 presets"
     "cluster 900 cluster run --nodes 3 --test latency:rounds=100000"
     "cluster-here 500 cluster run --nodes 3 --here --test latency:rounds=100000"
-    "send 600 send results/file abc-234@127.0.0.1:7002"
     "receive 600 receive results/inbox --port 7003 --bind 127.0.0.1"
     "load 600 probe load 127.0.0.1 --port 7001 --duration 5s"
-    "demo 900 demo"
 )
 
 # Starts what the verb needs: a server for probe, a path for show and set.
 help_verb() {
     case $1 in
     probe | load) "$TRUNKLINE" serve --bind 127.0.0.1 --port 7001 >/dev/null 2>&1 & ;;
-    send) head -c 100000000 /dev/zero >results/file; return ;;
     show | set) "$TRUNKLINE" shell --no-outside --best-effort -- sleep 1000 >/dev/null 2>&1 & ;;
     *) return ;;
     esac
