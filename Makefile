@@ -47,7 +47,7 @@ advice: ## What `trunkline explain` says of 300 scenarios drawn by chance, again
 torture: build ## Kills, too little of everything, closed streams, attacks on the server: tried and survived (some minutes, root)
 	scripts/torture.sh
 
-pages: build ## Five report pages looked at in Chromium: screenshots, sizes, accessibility (some minutes)
+pages: build ## Nine report pages looked at in Chromium: screenshots, sizes, accessibility (some minutes)
 	scripts/needs.sh pages
 	scripts/pages.sh
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes five reports and looks at their pages in Chromium, at 1280 and 390 px, light, dark and in grey:
+# Makes nine reports and looks at their pages in Chromium, at 1280 and 390 px, light, dark and in grey:
 # scripts/pages.sh [DIR]. Pictures are left in DIR/shots (out/pages unless named). Fails if a page is wider than its
 # window or axe finds a fault of accessibility, folded parts included.
 set -euo pipefail
@@ -9,7 +9,7 @@ trunkline=${TRUNKLINE:-target/release/trunkline}
 mkdir -p "$out"
 
 pages=()
-for example in bufferbloat two-hops windows; do
+for example in bufferbloat two-hops windows token-ring leaf-spine netblt cluster; do
     "$trunkline" run "examples/$example.toml" --engine model,sim --out "$out/$example" --force >"$out/$example.txt"
     pages+=("$example=$out/$example/index.html")
 done

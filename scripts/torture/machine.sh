@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the command leaves on a machine: runs of every verb are killed, ended, stopped and continued at random moments,
+# What the command leaves on a machine: runs of every verb are killed, interrupted, ended, stopped and continued at random moments,
 # given too little memory, too few files, a full disk, and streams that nobody reads. Before and after, every setting
 # below /proc/sys/net, device, address, route, rule, table of nf_tables, offload, process and file is compared.
 # The "machine" is a network, process and mount namespace with two neighbours, so that nothing of the real one is
@@ -117,12 +117,16 @@ verbs=(
     "show 60 show --watch --interval 50ms"
     "set 60 set delay=3ms"
     "presets 15 presets"
+    "cluster 900 cluster run --nodes 3 --test latency:rounds=100000"
+    "cluster-here 500 cluster run --nodes 3 --here --test latency:rounds=100000"
+    "receive 600 receive results/inbox --port 7003 --bind 127.0.0.1"
+    "load 600 probe load 127.0.0.1 --port 7001 --duration 5s"
 )
 
 # Starts what the verb needs: a server for probe, a path for show and set.
 help_verb() {
     case $1 in
-    probe) "$TRUNKLINE" serve --bind 127.0.0.1 --port 7001 >/dev/null 2>&1 & ;;
+    probe | load) "$TRUNKLINE" serve --bind 127.0.0.1 --port 7001 >/dev/null 2>&1 & ;;
     show | set) "$TRUNKLINE" shell --no-outside --best-effort -- sleep 1000 >/dev/null 2>&1 & ;;
     *) return ;;
     esac
@@ -149,7 +153,7 @@ left_by() { find /run/trunkline results \( -name "$1.*" -o -name ".trunkline-$1-
 
 # one NAME LONGEST SIGNAL WORDS...: one kill at a random moment. Prints nothing if it was survived.
 one() {
-    local name=$1 longest=$2 how=$3 pid status
+    local name=$1 longest=$2 how=$3 pid status held=0
     shift 3
     "$TRUNKLINE" "$@" >/dev/null 2>&1 &
     pid=$!
@@ -157,7 +161,7 @@ one() {
     ! kill -0 $pid 2>/dev/null || met=$((met + 1))
     case $how in
     KILL) kill -KILL $pid 2>/dev/null || true ;;
-    TERM) kill -TERM $pid 2>/dev/null || true ;;
+    TERM | INT) kill -$how $pid 2>/dev/null && held=1 || held=0 ;;
     STOP)
         kill -STOP $pid 2>/dev/null || true
         sleep 0.05
@@ -176,6 +180,11 @@ one() {
         echo "torture: $name ended with $status after SIG$how" >&2
         return 1
     fi
+    # It may have come to its own end at that moment, well or not.
+    if ((held)) && [[ $status != 0 && $status != 1 && $status != $((128 + $(kill -l $how))) ]]; then
+        echo "torture: $name ended with $status after SIG$how, not with $((128 + $(kill -l $how)))" >&2
+        return 1
+    fi
     if [[ $how != KILL && -n $(left_by $pid) ]]; then
         echo "torture: $name left $(left_by $pid | tr '\n' ' ')after SIG$how" >&2
         return 1
@@ -185,11 +194,11 @@ one() {
 kill_verb() {
     local name=$1 longest=$2 good=0 index
     shift 2
-    local signals=(KILL TERM STOP)
+    local signals=(KILL INT TERM STOP)
     met=0
     help_verb "$name"
     for ((index = 0; index < MOMENTS; index++)); do
-        ! one "$name" "$longest" "${signals[index % 3]}" "$@" || good=$((good + 1))
+        ! one "$name" "$longest" "${signals[index % 4]}" "$@" || good=$((good + 1))
     done
     unhelp_verb
     # Runs to the same place, and laboratories, remove what killed ones left there.

@@ -42,8 +42,9 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   trunkline bridge eth1 eth2 --delay 250ms
-  trunkline bridge eth1 eth2 --delay 30ms --link 'satellite eth3 eth4 delay=270ms rate=10mbit'
-  trunkline set delay=80ms                 # from another terminal, while traffic flows";
+  trunkline bridge eth1 eth2 --delay 30ms \\
+      --link 'satellite eth3 eth4 delay=270ms rate=10mbit'
+  trunkline set delay=80ms         # from another terminal, while traffic flows";
 
 /// Bridges until interrupted.
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -69,6 +70,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         check_devices(&host, [a, b])?;
         check_backend(args.emulator.backend, [a, b])?;
         told.push(format!("{a} <-> {b}: {}", describe::path(path)));
+        told.extend(describe::idle_queue(path));
     }
     let plans = plans
         .into_iter()

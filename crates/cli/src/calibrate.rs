@@ -32,9 +32,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (_host, state) = emulation::prepare()?;
     let mut progress = Progress::new(0);
     let calibration =
-        calibrate(args.cpu, &stop, &mut |what| progress.tell(what), &mut |laboratory| {
+        calibrate(args.cpu, &stop.raised, &mut |what| progress.tell(what), &mut |laboratory| {
             laboratory.namespaces().try_for_each(|namespace| state.note_namespace(namespace))
-        })?;
+        })
+        .map_err(|error| stop.failure(error))?;
     drop(progress);
     if args.json {
         return output::line(&serde_json::to_string_pretty(&calibration)?);

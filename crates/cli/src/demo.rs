@@ -36,7 +36,7 @@ const EXAMPLES: &str = "\
 Examples:
   trunkline demo
   trunkline demo --out results                 # then open results/index.html
-  trunkline demo --print > path.toml           # a file to start from: trunkline run path.toml";
+  trunkline demo --print > path.toml           # a file to start from";
 
 /// The scenario file.
 const FILE: &str = include_str!("demo.toml");

@@ -2,7 +2,7 @@
 
 use trunkline_path::impairment::ImpairmentSpec;
 use trunkline_path::{CatchUp, Framing, LinkSpec};
-use trunkline_scenario::PathSpec;
+use trunkline_scenario::{PathSpec, Settings};
 
 /// Both directions in one line.
 pub fn path(path: &PathSpec) -> String {
@@ -26,6 +26,20 @@ fn rate(link: &LinkSpec) -> String {
         (None, Some(rate)) => rate.to_string(),
         (None, None) => "unlimited".into(),
     }
+}
+
+/// The queue of a path that has no line before which anything could wait.
+pub fn idle_queue(path: &PathSpec) -> Option<String> {
+    let plain = Settings::default().resolve().ok()?.up.discipline;
+    let idle = |link: &&LinkSpec| {
+        let scheduled = !link.schedule.steps.is_empty();
+        link.rate.is_none() && link.trace.is_none() && !scheduled && link.discipline != plain
+    };
+    let link = [&path.up, &path.down].into_iter().find(idle)?;
+    Some(format!(
+        "nothing waits in the queue {} before a rate is given: --rate 10mbit",
+        link.discipline
+    ))
 }
 
 /// One direction in words.

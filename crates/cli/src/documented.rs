@@ -58,6 +58,30 @@ fn in_help(command: &clap::Command) -> Vec<Shown> {
     found
 }
 
+/// Each verb with its name, and those below it.
+fn all(command: &clap::Command, name: &str) -> Vec<(String, clap::Command)> {
+    let name = format!("{name} {}", command.get_name());
+    let below = command.get_subcommands().flat_map(|one| all(one, &name)).collect::<Vec<_>>();
+    [(name.clone(), command.clone())].into_iter().chain(below).collect()
+}
+
+/// On a terminal of 80 columns, and where there is none, as behind a pipe. A line that is wrapped cannot be copied.
+#[test]
+fn help_fits_eighty_columns() {
+    let mut whole = Cli::command();
+    whole.build();
+    for (name, mut command) in all(&whole, "") {
+        for help in [command.render_help(), command.render_long_help()] {
+            let text = help.to_string();
+            let wide = text.lines().filter(|line| line.chars().count() > 80);
+            assert_eq!(wide.collect::<Vec<_>>(), Vec::<&str>::new(), "{name}");
+        }
+        let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let long = examples.lines().filter(|line| line.chars().count() > 80);
+        assert_eq!(long.collect::<Vec<_>>(), Vec::<&str>::new(), "{name}");
+    }
+}
+
 /// The words of a line as a shell reads them, up to a comment, a pipe, or the next command.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote): (Vec<String>, Option<String>, Option<char>) =

@@ -99,7 +99,7 @@ impl Ending {
 
 /// This process's command line.
 fn command() -> String {
-    std::env::args().collect::<Vec<_>>().join(" ")
+    output::words().join(" ")
 }
 
 /// A console whose sessions are captured to `file`, if that is asked for.

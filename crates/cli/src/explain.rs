@@ -33,12 +33,17 @@ const EXAMPLE: &str = "\
 Example:
   trunkline explain examples/xunet-small-window.toml --traffic echo
 
-  prints, for messages of 112 bytes among others, where their time went, place by place, and
-    112 bytes go as 84, wait, 28, wait: two round trips (the window is 84 bytes).
-    The window binds (84 B; 67 % of the time is Window): 756 B would cut 181 ms to 61.3 ms.
+  prints, for messages of 112 bytes among others, where their time went, place
+  by place, and
+    112 bytes go as 84, wait, 28, wait: two round trips (the window is 84
+    bytes).
+    The window binds (84 B; 67 % of the time is Window): 756 B would cut 181 ms
+    to 61.3 ms.
 
-Each constraint is relaxed in turn and the scenario run again, on all cores; docs/explain.md says how.
-Exit status: 0 done, 1 the scenario cannot be simulated, 2 wrong use or a wrong file.";
+Each constraint is relaxed in turn and the scenario run again, on all cores;
+docs/explain.md says how.
+Exit status: 0 done, 1 the scenario cannot be simulated, 2 wrong use or a wrong
+file.";
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let cells = Scenario::read(&args.scenario).map_err(Failure::wrong_use)?;

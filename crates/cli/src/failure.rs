@@ -1,6 +1,6 @@
 //! One readable line for whatever went wrong, and the exit status that goes with it.
 
-use crate::{foreign, output};
+use crate::{foreign, output, signals};
 use clap::error::ErrorKind;
 use std::fmt;
 
@@ -32,10 +32,11 @@ impl Failure {
         Failure { message: format!("{}; {hint}", self.message), ..self }
     }
 
-    /// A signal ended the work.
+    /// A signal ended the work: the exit status of which shells tell then.
     pub fn interrupted(signal: i32) -> Failure {
         let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
-        Failure::failed(format!("interrupted by {name}"))
+        let status = u8::try_from(signals::status(signal)).unwrap_or(1);
+        Failure::failed(format!("interrupted by {name}")).with_status(status)
     }
 
     /// Prints what is wrong with the command line in one line, or the help that was asked for.
@@ -43,8 +44,8 @@ impl Failure {
         if !error.use_stderr()
             || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
         {
-            output::usage(error);
-            return if error.use_stderr() { 2 } else { 0 };
+            let status = if error.use_stderr() { 2 } else { 0 };
+            return output::usage(error).map_or_else(Failure::report, |()| status);
         }
         let text = error.render().to_string();
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

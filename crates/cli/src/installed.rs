@@ -55,7 +55,9 @@ pub fn man(args: &ManArgs, command: Command) -> Result<(), Failure> {
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
-  trunkline schema > trunkline.schema.json    # then, as the first line of a file: #:schema trunkline.schema.json")]
+  trunkline schema > trunkline.schema.json
+
+then, as the first line of a file: #:schema trunkline.schema.json")]
 pub struct SchemaArgs {}
 
 /// Prints the schema.

@@ -4,7 +4,7 @@ use crate::emulation::CaptureArgs;
 use crate::engines::{self, Setup};
 use crate::failure::Failure;
 use crate::output::{self, counted};
-use crate::progress::bar;
+use crate::progress::Steps;
 use crate::scenario::{OutArgs, ThreadsArgs, facts, unwritten, warn_of_remarks};
 use crate::validity::{self, EffortArgs};
 use crate::work::Watch;
@@ -68,7 +68,7 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   trunkline ladder examples/ --short
-  trunkline ladder examples/ladder --out results       # then open results/index.html
+  trunkline ladder examples/ladder --out results    # results/index.html
   trunkline ladder examples/t1-trunk.toml --time 30s --cells 2";
 
 /// Number of the JSON form; it rises when a field changes its meaning or goes.
@@ -170,15 +170,11 @@ fn climb(
     file: &Path,
     cells: Vec<Scenario>,
 ) -> Result<Climbed, Failure> {
-    let bar = bar(cells.len().min(climb.cells) * climb.engines.len());
-    let told = bar.clone();
-    let found = watch.during(move || {
-        climb.climb(&cells, &|now| {
-            told.set_message(now.label);
-            told.set_position(now.done as u64);
-        })
-    });
-    bar.finish_and_clear();
+    let (steps, total) = (Steps::new(), cells.len().min(climb.cells) * climb.engines.len());
+    let told = steps.clone();
+    let found =
+        watch.during(move || climb.climb(&cells, &|now| told.tell(now.done, total, &now.label)));
+    steps.end();
     found?.map_err(|error| Failure::wrong_use(format!("{}: {error}", file.display())))
 }
 

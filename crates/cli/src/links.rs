@@ -1,6 +1,8 @@
 //! Further paths in the same run, and the names of their far ends.
 
 use crate::failure::Failure;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::str::FromStr;
 use trunkline_dataplane::hosts::{addresses, machine_addresses};
 use trunkline_scenario::{PathSpec, Settings};
@@ -65,7 +67,18 @@ fn is_name(name: &str) -> bool {
 
 /// Replaces `{peer}` by the address of the first far end, `{NAME}` by that of the one called so, and `{host}` by the
 /// machine's.
-pub fn fill_in(word: &str, names: &[String]) -> String {
+///
+/// A word that is no text keeps the bytes that are none.
+pub fn fill_in(word: &OsStr, names: &[String]) -> OsString {
+    let mut filled = Vec::new();
+    for chunk in word.as_bytes().utf8_chunks() {
+        filled.extend(text_filled_in(chunk.valid(), names).into_bytes());
+        filled.extend(chunk.invalid());
+    }
+    OsString::from_vec(filled)
+}
+
+fn text_filled_in(word: &str, names: &[String]) -> String {
     let mut word = word.replace("{peer}", &addresses(0).far.to_string());
     word = word.replace("{peer6}", &addresses(0).far6.to_string());
     let braced = format!("{{{MACHINE}}}");
@@ -94,7 +107,9 @@ mod tests {
     #[test]
     fn names_become_addresses() {
         let names = ["peer".to_string(), "satellite".to_string()];
-        assert_eq!(fill_in("{peer}:{satellite}/{other}", &names), "10.77.0.1:10.77.1.1/{other}");
-        assert_eq!(fill_in("http://{host}:3000/", &names), "http://10.77.0.254:3000/");
+        let filled = |word: &[u8]| fill_in(OsStr::from_bytes(word), &names).into_vec();
+        assert_eq!(filled(b"{peer}:{satellite}/{other}"), b"10.77.0.1:10.77.1.1/{other}");
+        assert_eq!(filled(b"http://{host}:3000/"), b"http://10.77.0.254:3000/");
+        assert_eq!(filled(b"caf\xe9 {peer} \xff"), b"caf\xe9 10.77.0.1 \xff");
     }
 }

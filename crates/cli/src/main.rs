@@ -52,7 +52,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 /// A network path laboratory: predict a path, simulate it, or put it between real programs.
 #[derive(Parser)]
-#[command(name = "trunkline", version, max_term_width = 110, after_help = EXAMPLES)]
+#[command(name = "trunkline", version, max_term_width = 80, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -69,8 +69,9 @@ Examples:
   trunkline study run hawley1989
   trunkline send results/ k7q-m2x@lab7.example.org
 
-Exit status: 0 success, 1 failure (the run was invalid, the program failed, the machine refused),
-2 wrong use, 141 the reader of the output closed it.";
+Exit status: 0 success, 1 failure (the run was invalid, the program failed, the
+machine refused), 2 wrong use, 130 Ctrl-C (128 and the signal's number), 141 the
+reader of the output closed it.";
 
 #[derive(Subcommand)]
 enum Verb {

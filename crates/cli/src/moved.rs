@@ -62,7 +62,7 @@ pub fn stop_on_signals(control: &Arc<Control>) -> Result<Signal, Failure> {
     let ours = Arc::clone(&signal);
     signals::watch(move |number| {
         if ours.swap(number, Ordering::Relaxed) != 0 {
-            std::process::exit(1);
+            std::process::exit(signals::status(number));
         }
         control.stop();
         true
@@ -74,8 +74,7 @@ pub fn stop_on_signals(control: &Arc<Control>) -> Result<Signal, Failure> {
 pub fn failure(error: MoverError, signal: &Signal) -> Failure {
     match (error, signal.load(Ordering::Relaxed)) {
         (MoverError::Stopped, number) if number != 0 => {
-            let interrupted = Failure::interrupted(number);
-            Failure::failed(format!("{}; {}", interrupted.message(), MoverError::Stopped))
+            Failure::interrupted(number).with_hint(&MoverError::Stopped.to_string())
         }
         (error, _) => Failure::failed(error),
     }
@@ -83,7 +82,7 @@ pub fn failure(error: MoverError, signal: &Signal) -> Failure {
 
 /// Lets `trunkline set` reach a transfer. Without a place for the socket the transfer goes on without it.
 pub fn serve(control: &Arc<Control>) -> Option<Server> {
-    let command: Vec<String> = std::env::args().take(12).collect();
+    let command: Vec<String> = output::words().into_iter().take(12).collect();
     let controller =
         Arc::new(Transfer { control: Arc::clone(control), command: command.join(" ") });
     let started = socket_path().and_then(|path| Server::start(&path, controller));

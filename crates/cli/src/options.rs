@@ -39,7 +39,14 @@ const WHOLE: [(&str, &str, &str); 3] = [
 /// a share of 1, which is 1 % there and all in files.
 fn unambiguous(name: &str, value: &str) -> Result<(), clap::Error> {
     let number = value.parse::<u64>().unwrap_or(0);
+    let packets = ["pkts", "pkt", "packets", "packet"].iter().find_map(|it| value.strip_suffix(it));
     let told = match (plain(name), number) {
+        ("limit", _) if packets.is_some() => {
+            format!("takes packets as {}p", packets.unwrap_or_default().trim())
+        }
+        ("rate", _) if is_pair(value) => {
+            "is one rate for both ways: write --down-rate and --up-rate for two".to_owned()
+        }
         ("limit", 1..) => {
             format!(
                 "is packets to tc and bytes to others: write {value}p for packets, or {value}B for bytes"
@@ -52,6 +59,12 @@ fn unambiguous(name: &str, value: &str) -> Result<(), clap::Error> {
     };
     let text = format!("--{name}: '{value}' {told}");
     Err(clap::Error::raw(clap::error::ErrorKind::ValueValidation, text))
+}
+
+/// Whether a text is two quantities with a stroke between them, such as `10mbit/2mbit`.
+fn is_pair(text: &str) -> bool {
+    let digit = |text: &str| text.starts_with(|it: char| it.is_ascii_digit());
+    text.split_once('/').is_some_and(|(one, other)| digit(one) && digit(other))
 }
 
 /// What other programs call a setting.
@@ -77,6 +90,15 @@ fn as_options(message: &str) -> String {
     } else {
         message.to_string()
     }
+}
+
+/// Whether a path has a setting of that name, of both directions or of one.
+pub fn is_setting(name: &str) -> bool {
+    let of_both = |known: &str| known == name;
+    of_both("preset")
+        || SETTINGS.iter().any(|setting| setting.name == plain(name))
+        || ALIASES.iter().any(|(alias, _)| of_both(alias))
+        || WHOLE.iter().any(|(whole, ..)| of_both(whole))
 }
 
 fn plain(name: &str) -> &str {

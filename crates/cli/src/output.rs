@@ -16,7 +16,7 @@ const NOBODY_READS: u8 = 128 + 13;
 
 /// Somebody stopped reading one of the streams.
 static CLOSED: AtomicBool = AtomicBool::new(false);
-/// Help or something on standard error could not be written for another reason.
+/// Something on standard error could not be written for another reason.
 static UNTOLD: AtomicBool = AtomicBool::new(false);
 
 /// Prints `text` and a line end. A reader that has seen enough (`| head`) is no failure of the work.
@@ -37,16 +37,25 @@ pub fn screen(text: &str) -> Result<(), Failure> {
 }
 
 /// Prints the help or the version, or what is wrong with the command line.
-pub fn usage(error: &clap::Error) {
+pub fn usage(error: &clap::Error) -> Result<(), Failure> {
     let text = error.render().to_string();
     match text.strip_prefix("error: ") {
         // Help that is ours and not clap's, which calls it an error and adds the usage.
         Some(help) if !error.use_stderr() => {
             let help = help.split("\nUsage: ").next().unwrap_or(help).trim_end();
-            told(stdout().lock().write_all(format!("{help}\n").as_bytes()));
+            line(help)
         }
-        _ => told(error.print()),
+        _ if error.use_stderr() => {
+            told(error.print());
+            Ok(())
+        }
+        _ => printed(error.print()),
     }
+}
+
+/// The words of this process's command line. What is no text is replaced in them.
+pub fn words() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 fn printed(result: io::Result<()>) -> Result<(), Failure> {

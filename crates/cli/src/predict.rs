@@ -25,7 +25,7 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   trunkline predict examples/looped-path.toml
-  trunkline predict examples/satellite.toml --json | jq '.cells[0].predictions[0].terms'";
+  trunkline predict examples/satellite.toml --json | jq '.cells[0].predictions'";
 
 /// Number of the JSON form; it rises when a field changes its meaning or goes.
 const FORMAT: u32 = 2;

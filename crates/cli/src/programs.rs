@@ -4,8 +4,10 @@ use crate::failure::Failure;
 use rustix::fs::Access;
 use rustix::process::{Pid, Signal, getpgrp, kill_process, kill_process_group};
 use rustix::termios::tcgetpgrp;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -29,7 +31,7 @@ impl Program {
         (own_group, files): (bool, Replacements),
         ended: impl FnOnce(io::Result<ExitStatus>) + Send + 'static,
     ) -> Result<Program, Failure> {
-        let name = command.get_program().to_string_lossy().into_owned();
+        let name = command.get_program().to_owned();
         if own_group {
             command.stdin(Stdio::null());
         }
@@ -51,11 +53,13 @@ impl Program {
     }
 }
 
-fn not_started(name: &str, error: &trunkline_netns::LabError) -> Failure {
+fn not_started(name: &OsStr, error: &trunkline_netns::LabError) -> Failure {
+    let path = Path::new(name);
+    let name = &*name.to_string_lossy();
     match error.errno() {
         Some(errno)
             if errno == rustix::io::Errno::NOENT.raw_os_error()
-                || (errno == rustix::io::Errno::ACCESS.raw_os_error() && !is_anywhere(name)) =>
+                || (errno == rustix::io::Errno::ACCESS.raw_os_error() && !is_anywhere(path)) =>
         {
             not_found(name)
         }
@@ -65,10 +69,11 @@ fn not_started(name: &str, error: &trunkline_netns::LabError) -> Failure {
 }
 
 /// Fails if there is no program of that name, before anything is built for it.
-pub fn is_there(name: &str) -> Result<(), Failure> {
-    let path = Path::new(name);
+pub fn is_there(name: impl AsRef<OsStr>) -> Result<(), Failure> {
+    let path = Path::new(name.as_ref());
+    let name = &*name.as_ref().to_string_lossy();
     match name.contains('/') {
-        false if is_anywhere(name) => Ok(()),
+        false if is_anywhere(path) => Ok(()),
         true if path.is_dir() => {
             Err(Failure::failed(format!("command '{name}' is a directory: name the program in it")))
         }
@@ -106,9 +111,9 @@ fn not_run(name: &str) -> Failure {
 
 /// Whether there is a file of that name, as far as this user may look. execvp(3) forbids a command that is nowhere if
 /// it may not look into one directory of `PATH`.
-fn is_anywhere(name: &str) -> bool {
+fn is_anywhere(name: &Path) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    name.contains('/')
+    name.as_os_str().as_bytes().contains(&b'/')
         || std::env::split_paths(&path).any(|directory| directory.join(name).exists())
 }
 

@@ -57,9 +57,9 @@ const EXAMPLES: &str = "\
 Examples:
   trunkline receive inbox --bind 0.0.0.0       # prints a code, such as k7q-m2x
   trunkline receive inbox --bind :: --port 4000 --key-file transfer.key
-  trunkline receive --replace                  # from this host only, into the current directory
+  trunkline receive --replace       # from this host only, into this directory
   trunkline receive inbox --keep --key-file transfer.key
-  trunkline receive inbox --list               # what was begun there and has not ended";
+  trunkline receive inbox --list    # what was begun there and has not ended";
 
 /// Receives.
 pub fn run(args: &Args) -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use crate::emulation::CaptureArgs;
 use crate::engines::{self, Setup};
 use crate::failure::Failure;
 use crate::output;
-use crate::progress::bar;
+use crate::progress::Steps;
 use crate::scenario::{
     FileArgs, OutArgs, ResumeArgs, ThreadsArgs, facts, tell_of_kept, unwritten, warn,
 };
@@ -58,10 +58,10 @@ Examples:
   trunkline run examples/t1-trunk.toml
   trunkline run examples/two-hops.toml --engine model,sim,emu
   trunkline run examples/two-hops.toml --engine emu --pcap hops.pcapng
-  trunkline run examples/satellite.toml --out results       # then open results/index.html
-  trunkline run examples/satellite.toml --out results --resume   # after an interrupt: goes on
+  trunkline run examples/satellite.toml --out results    # results/index.html
+  trunkline run examples/satellite.toml --out results --resume    # goes on
   trunkline run examples/lossy-link.toml --engine sim --json > lossy.json
-  trunkline run examples/paced-datagrams.toml --samples none   # figures only, however long it runs";
+  trunkline run examples/paced-datagrams.toml --samples none    # figures only";
 
 /// Runs, prints and writes.
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -131,16 +131,13 @@ pub fn outcome(
     text: String,
     refused: impl Fn(&BatchError) -> Failure,
 ) -> Result<Outcome, Failure> {
-    let bar = bar(batch.runs());
-    let told = bar.clone();
+    let (steps, total) = (Steps::new(), batch.runs());
+    let told = steps.clone();
     let found = watch.during(move || {
-        let progress = |now: Progress| {
-            told.set_message(now.label);
-            told.set_position(now.done as u64);
-        };
+        let progress = |now: Progress| told.tell(now.done, total, &now.label);
         batch.run(&progress)
     });
-    bar.finish_and_clear();
+    steps.end();
     let mut outcome = found?.map_err(|error| refused(&error))?;
     outcome.report.version = env!("CARGO_PKG_VERSION").into();
     outcome.report.scenario = text;

@@ -148,7 +148,8 @@ pub fn unwritten(error: ReportError) -> Failure {
 /// The facts worth keeping beside the figures, which do not depend on them.
 pub fn facts() -> Vec<(String, String)> {
     // A result that was gone on with is the same as one in one go.
-    let words: Vec<String> = std::env::args().filter(|word| word != "--resume").collect();
+    let mut words = output::words();
+    words.retain(|word| word != "--resume");
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let (system, kind) = (std::env::consts::OS, std::env::consts::ARCH);
     let facts = [

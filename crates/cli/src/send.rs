@@ -39,8 +39,8 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   trunkline send results/ k7q-m2x@lab7.example.org
-  trunkline send disk.img notes.txt 192.168.7.2:4000 --key-file transfer.key --rate 20mbit
-  trunkline set rate=5mbit                     # from another terminal, while it runs";
+  trunkline send disk.img notes.txt 192.168.7.2:4000 --key-file transfer.key
+  trunkline set rate=5mbit         # from another terminal, while it runs";
 
 /// The receiver as it was written.
 #[derive(Debug, PartialEq, Eq)]

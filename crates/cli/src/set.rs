@@ -21,7 +21,8 @@ Examples:
   trunkline set jitter=none limit=64KiB --pid 4711
   trunkline set --link second delay=80ms     # beside trunkline run --engine emu
 
-Can change: delay, catch-up, rate, limit, loss, bit-errors, duplicate, reorder, jitter.")]
+Can change: delay, catch-up, rate, limit, loss, bit-errors, duplicate, reorder,
+jitter.")]
 pub struct Args {
     /// Settings, each NAME=VALUE
     #[arg(required = true, value_name = "NAME=VALUE")]

@@ -12,6 +12,7 @@ use crate::signals::Caught;
 use crate::{describe, output, statement};
 use rustix::process::Signal;
 use signal_hook::consts::SIGINT;
+use std::ffi::OsString;
 use std::io;
 use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -49,16 +50,18 @@ pub struct Args {
     pass_status: bool,
     /// The program and its arguments; your shell if there is none
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
-    command: Vec<String>,
+    command: Vec<OsString>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  trunkline shell --delay 50ms -- ping -c 3 {peer}              # round trip 100 ms
+  trunkline shell --delay 50ms -- ping -c 3 {peer}        # round trip 100 ms
   trunkline shell --preset geo-satellite -- curl -sI https://example.org
-  trunkline shell --rate 1.544mbit --framing t1-lapd --queue round-robin:quantum=64 \\
-      --peer 'iperf3 -s' -- iperf3 -c {peer} -t 10
-  trunkline shell --delay 30ms --link 'satellite delay=270ms' -- ping -c 3 {satellite}";
+  trunkline shell --rate 1.544mbit --framing t1-lapd \\
+      --queue round-robin:quantum=64 --peer 'iperf3 -s' \\
+      -- iperf3 -c {peer} -t 10
+  trunkline shell --delay 30ms --link 'satellite delay=270ms' \\
+      -- ping -c 3 {satellite}";
 
 /// The time that a peer may take until it listens.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -79,7 +82,10 @@ enum Event {
 /// Runs the program behind the path.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let path = args.path.resolve()?;
-    args.command.first().map_or(Ok(()), |name| is_there(name))?;
+    args.command.first().map_or(Ok(()), is_there)?;
+    if args.peer.as_ref().is_some_and(|command| command.trim().is_empty()) {
+        return Err(Failure::wrong_use("--peer: no command is given: write --peer 'iperf3 -s'"));
+    }
     links::check_names("peer", &args.link)?;
     let mut names = vec![String::new()];
     let mut paths = vec![path];
@@ -166,6 +172,7 @@ fn announce(names: &[String], paths: &[PathSpec]) {
         let Addresses { near, far, .. } = addresses(index);
         let name = if name.is_empty() { "peer" } else { name };
         output::tell(format_args!("{name} {far} (here {near}): {}", describe::path(path)));
+        describe::idle_queue(path).iter().for_each(output::tell);
         if !carries_ipv6(path.mtu) {
             output::tell(format_args!("{name} has no IPv6, which needs --mtu 1280 or more"));
         }
@@ -204,14 +211,15 @@ fn in_company(
 }
 
 /// An option of ours among the program's arguments, if nobody wrote `--` to say that they are the program's.
-fn behind(command: &[String]) -> Option<&str> {
+fn behind(command: &[OsString]) -> Option<&str> {
     let known = <Args as clap::Args>::augment_args(clap::Command::new("shell"));
-    let is_ours = |word: &&String| {
+    let is_ours = |word: &&str| {
         let name = word.strip_prefix("--").and_then(|it| it.split('=').next());
         name.is_some_and(|name| known.get_arguments().any(|it| it.get_long() == Some(name)))
     };
-    let own = std::env::args().any(|word| word == "--");
-    command.iter().skip(1).find(is_ours).filter(|_| !own).map(String::as_str)
+    let own = std::env::args_os().any(|word| word == "--");
+    let mut words = command.iter().skip(1).filter_map(|word| word.to_str());
+    words.find(is_ours).filter(|_| !own)
 }
 
 fn report(
@@ -248,11 +256,11 @@ fn start_peer(
 
 /// The program, with {peer} and its like filled in, and its name for messages.
 fn near_command(args: &Args, names: &[String], paths: &[PathSpec]) -> (String, Command) {
-    let mut words: Vec<String> =
+    let mut words: Vec<OsString> =
         args.command.iter().map(|word| links::fill_in(word, names)).collect();
     let interactive = words.is_empty();
     if interactive {
-        words.push(std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".into()));
+        words.push(std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into()));
     }
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).envs(environment(names, paths, false));
@@ -261,7 +269,7 @@ fn near_command(args: &Args, names: &[String], paths: &[PathSpec]) -> (String, C
         command.env("PROMPT_COMMAND", format!("PS1=\"{prompt}$PS1\"; unset PROMPT_COMMAND"));
         command.env("PS1", format!("{prompt}$ "));
     }
-    (words.swap_remove(0), command)
+    (words[0].to_string_lossy().into_owned(), command)
 }
 
 /// The addresses of the other ends, as seen from the near end or from a far one.

@@ -1,14 +1,21 @@
 //! Signals as events.
 
+use crate::failure::Failure;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
+use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The signals that ask for an end.
 const ALL: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
+/// The exit status of a command that a signal has ended, as shells tell it.
+pub fn status(signal: i32) -> i32 {
+    128 + signal
+}
 
 /// Signals that are caught from the making on and acted upon later. Make it before the first change to the machine: a
 /// signal before ends the process, which has then changed nothing; one after waits here.
@@ -54,14 +61,33 @@ pub fn watch(act: impl FnMut(i32) -> bool + Send + 'static) -> io::Result<()> {
     Caught::begin()?.watch(act)
 }
 
-/// A flag that each of them sets from now on. It starts no thread.
+/// A flag that each of them sets from now on, and which of them did. It starts no thread.
+pub struct Flag {
+    /// Whether one has come.
+    pub raised: Arc<AtomicBool>,
+    number: Arc<AtomicUsize>,
+}
+
+impl Flag {
+    /// The failure of work that ended with `error`, by the signal's status if one has come.
+    pub fn failure(&self, error: impl Display) -> Failure {
+        match u8::try_from(self.number.load(Ordering::Relaxed)) {
+            Ok(number @ 1..) => Failure::failed(error).with_status(128 + number),
+            _ => Failure::failed(error),
+        }
+    }
+}
+
+/// Raises the flag for each SIGINT, SIGTERM or SIGHUP from now on.
 ///
 /// # Errors
 /// If the handlers cannot be installed.
-pub fn flag() -> io::Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
+pub fn flag() -> io::Result<Flag> {
+    let flag = Flag { raised: Arc::default(), number: Arc::default() };
     for signal in ALL {
-        flag::register(signal, Arc::clone(&flag))?;
+        // The number first: whoever sees the flag finds it.
+        flag::register_usize(signal, Arc::clone(&flag.number), signal as usize)?;
+        flag::register(signal, Arc::clone(&flag.raised))?;
     }
     Ok(flag)
 }

@@ -3,7 +3,7 @@
 use crate::engines::{self, Setup};
 use crate::failure::Failure;
 use crate::output::{self, counted};
-use crate::progress::bar;
+use crate::progress::Steps;
 use crate::scenario::{OutArgs, ResumeArgs, ThreadsArgs, facts, tell_of_kept, unwritten};
 use crate::validity::{self, EffortArgs};
 use crate::verify;
@@ -34,7 +34,7 @@ const EXAMPLES: &str = "\
 Examples:
   trunkline study list
   trunkline study show hawley1989
-  trunkline study run hawley1989 --out results       # then open results/hawley1989/index.html";
+  trunkline study run hawley1989 --out results   # results/hawley1989/index.html";
 
 #[derive(Subcommand)]
 enum Verb {
@@ -57,12 +57,12 @@ Examples:
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  trunkline study run hawley1989 --out results       # then open results/hawley1989/index.html
+  trunkline study run hawley1989 --out results   # results/hawley1989/index.html
   trunkline study run hawley1989 vandewater1988 --strict
   trunkline study run ./my-study --json
 
-Exit status: 0 if everything ran, whatever the verdicts; 1 if a run failed or is INVALID, and
-with --strict if a goal was missed.";
+Exit status: 0 if everything ran, whatever the verdicts; 1 if a run failed or is
+INVALID, and with --strict if a goal was missed.";
 
 #[derive(clap::Args)]
 struct ListArgs {
@@ -259,17 +259,15 @@ fn results(
     engines: Vec<SharedEngine>,
     threads: usize,
 ) -> Result<Vec<StudyResult>, Failure> {
-    let bar = bar(0);
-    let told = bar.clone();
+    let steps = Steps::new();
+    let told = steps.clone();
     let found = watch.during(move || {
         let makers = Makers { engines: &engines, verify: &verify::measure };
         run_sources(&sources, &makers, threads, &|now| {
-            told.set_length(now.total as u64);
-            told.set_message(now.label);
-            told.set_position(now.done as u64);
+            told.tell(now.done, now.total, &now.label);
         })
     });
-    bar.finish_and_clear();
+    steps.end();
     found?.map_err(Failure::wrong_use)
 }
 

@@ -72,11 +72,13 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   trunkline verify --delay 10ms
-  trunkline verify --preset lds                     # the sweep of the LDS report, under 4 minutes
-  trunkline verify --rate 100mbit --delay 30ms --sizes 64,1500 --loads 10%,max --runs 5 --json
+  trunkline verify --preset lds    # the sweep of the LDS report, 4 minutes
+  trunkline verify --rate 100mbit --delay 30ms --sizes 64,1500 \\
+      --loads 10%,max --runs 5 --json
 
-`--preset lds` alone sweeps delays of 1.5, 10, 100 and 500 ms, sizes of 40 to 9180 bytes and loads of
-1 per second to line rate, and changes the delay twice during each run.";
+`--preset lds` alone sweeps delays of 1.5, 10, 100 and 500 ms, sizes of 40 to
+9180 bytes and loads of 1 per second to line rate, and changes the delay twice
+during each run.";
 
 /// Measures and judges.
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -97,17 +99,22 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (mut done, progress) = (0, &mut progress);
     let result = {
         let told = std::cell::RefCell::new(progress);
-        sweep.run(&mut laboratory, &stop, &mut |what| told.borrow_mut().tell(what), &mut |row| {
-            done += 1;
-            told.borrow_mut().done(done);
-            rows.push(row);
-        })
+        sweep.run(
+            &mut laboratory,
+            &stop.raised,
+            &mut |what| told.borrow_mut().tell(what),
+            &mut |row| {
+                done += 1;
+                told.borrow_mut().done(done);
+                rows.push(row);
+            },
+        )
     };
     drop(laboratory);
     if !rows.is_empty() {
         print(args, &sweep, &rows)?;
     }
-    result?;
+    result.map_err(|error| stop.failure(error))?;
     verdict(&rows)
 }
 

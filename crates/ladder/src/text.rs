@@ -108,7 +108,10 @@ fn because(ladder: &Ladder, row: &Row, engine: EngineName, judgement: &Judgement
     let under = row.judgements.keys().next_back();
     let asked = row.range.filter(|_| Some(&engine) == under).zip(ladder.moves);
     let range = asked.map(|(range, moves)| phases(row.what, &range, &moves));
-    range.into_iter().chain(judgement.because.iter().cloned()).collect()
+    // Who reads them knows whose they are.
+    let own = format!("{engine}: ");
+    let because = judgement.because.iter().map(|why| why.strip_prefix(&own).unwrap_or(why).into());
+    range.into_iter().chain(because).collect()
 }
 
 /// The simulator's own range in words.

@@ -1,6 +1,7 @@
 //! Published points against ours in one chart.
 
-use crate::figure::{Axis, Figure, FigureKind, Point, Role, Series};
+use crate::figure::{Axis, Figure, Point, Role, Series};
+use crate::gather::kind;
 use std::collections::BTreeSet;
 use trunkline_measure::{Comparison, Key, Row};
 
@@ -21,14 +22,18 @@ pub fn comparison_figures(name: &str, comparison: &Comparison) -> Vec<Figure> {
     }
     let charts = groups.chunks(PAIRS).enumerate();
     charts
-        .map(|(index, groups)| Figure {
+        .map(|(index, groups)| {
+            let pairs = groups.iter().flat_map(|group| pair(comparison, &along, group));
+            (index, pairs.collect::<Vec<Series>>())
+        })
+        .map(|(index, series)| Figure {
             name: format!("{name}-{index}"),
-            kind: FigureKind::Lines,
+            kind: kind(&series),
             title: format!("{}: published and ours", comparison.name),
             caption: String::new(),
             x: Axis::category(&along.replace('_', " "), ""),
             y: Axis::linear("", &comparison.unit),
-            series: groups.iter().flat_map(|group| pair(comparison, &along, group)).collect(),
+            series,
         })
         .collect()
 }

@@ -87,11 +87,14 @@ fn of_traffic(digest: &Digest<'_>, name: &str) -> Option<String> {
     let what = format!("{name}: {} {}", least.estimator, quantity(shown));
     let by = least.run.engine;
     let text = |row: &Summary<'_>| printed(shown, row);
+    // A size that all have tells nothing apart.
+    let sized = rows.iter().any(|row| row.size != least.size);
+    let place = |row| place(digest, row, sized || rows.len() == 1);
     if text(least) == text(greatest) {
-        let of = if rows.len() == 1 { place(digest, least) } else { "in every cell".into() };
+        let of = if rows.len() == 1 { place(least) } else { "in every cell".into() };
         return Some(format!("{what} {} ({of}), by {by}.", text(least)));
     }
-    let ends = [least, greatest].map(|row| format!("{} ({})", text(row), place(digest, row)));
+    let ends = [least, greatest].map(|row| format!("{} ({})", text(row), place(row)));
     Some(format!("{what} from {} to {}, by {by}.", ends[0], ends[1]))
 }
 
@@ -109,15 +112,15 @@ fn printed(shown: Shown, row: &Summary<'_>) -> String {
     if shown.is_rate() { number::rate(value, 0.0) } else { number::time(value, 0.0) }
 }
 
-/// What tells a row apart: its cell, and its size.
-fn place(digest: &Digest<'_>, row: &Summary<'_>) -> String {
+/// What tells a row apart: its cell, and its size if `sized`.
+fn place(digest: &Digest<'_>, row: &Summary<'_>, sized: bool) -> String {
     let report = digest.report;
     let spot = crate::report::Spot::of(row.run);
     let cell = match report.varying() {
         (false, keys) if keys.len() == 1 => spot.cell.get(keys[0]).cloned().unwrap_or_default(),
         _ => report.label(spot),
     };
-    let size = row.size.filter(|size| *size > 0).map(number::bytes);
+    let size = row.size.filter(|size| sized && *size > 0).map(number::bytes);
     let parts: Vec<String> = [Some(cell), size].into_iter().flatten().collect();
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
@@ -159,7 +162,9 @@ fn differences(digest: &Digest<'_>, engine: EngineName, against: EngineName) -> 
         return Some(format!("Against {against}, {engine} differs by {most}."));
     }
     let median = number::unsigned_share(found[found.len() / 2].0.abs());
-    let place = [row.traffic.name.clone(), place(digest, row)].join(", ");
+    let sized = row.traffic.sizes().len() > 1;
+    let place = [row.traffic.name.clone(), place(digest, row, sized)];
+    let place = place.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
     Some(format!(
         "Against {against}, {engine} differs by {median} in the median and by {most} at most ({place})."
     ))

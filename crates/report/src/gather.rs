@@ -3,39 +3,36 @@
 
 use crate::against::comparison_figures;
 use crate::axis::{is_numeric, numbered};
-use crate::figure::{Axis, Figure, FigureKind, Place, Point, Role, Series, distribution};
+use crate::cell::{One, SERIES, queues};
+use crate::figure::{Axis, Figure, FigureKind, Place, Point, Role, Series};
 use crate::names;
-use crate::report::{Report, Shown, Spot, run_name};
-use crate::steps::step_sums;
+use crate::report::{Report, Shown, Spot};
 use crate::summary::Digest;
 use std::collections::BTreeSet;
-use trunkline_core::Cause;
 use trunkline_engine::{EngineName, Run};
 use trunkline_measure::{Quantity, TrafficRun};
 
-/// Series in one chart: what can be told apart.
-const SERIES: usize = 8;
 /// Groups of series in one figure of several engines, which has a panel for each.
 const PANELS: usize = 12;
 /// Cells of which each has charts of its own.
 pub(crate) const CELLS: usize = 4;
-/// Sizes in the charts of one cell.
-const SIZES: usize = 3;
 
 /// Cells whose curves over message sizes go into one chart.
-fn per_chart(report: &Report) -> usize {
-    if ran(report) > 1 { PANELS } else { SERIES }
+fn per_chart(digest: &Digest<'_>, traffic: &str) -> usize {
+    if measuring(digest, traffic).len() > 1 { PANELS } else { SERIES }
 }
 
-/// How many engines have measured anything.
-fn ran(report: &Report) -> usize {
-    let runs = report.runs.iter().filter(|run| !run.traffic.is_empty());
-    runs.map(|run| run.engine).collect::<BTreeSet<EngineName>>().len()
+/// The engines that have a value of `traffic`: one may have run, and have no formula for it.
+fn measuring(digest: &Digest<'_>, traffic: &str) -> BTreeSet<EngineName> {
+    let rows =
+        digest.rows.iter().filter(|row| row.traffic.name == traffic && row.value().is_some());
+    rows.map(|row| row.run.engine).collect()
 }
 
-/// Cells whose curves over message sizes are drawn.
-pub(crate) fn curves_cells(report: &Report) -> usize {
-    per_chart(report) * CELLS
+/// Cells whose curves over message sizes are drawn of every traffic.
+pub(crate) fn curves_cells(digest: &Digest<'_>) -> usize {
+    let each = digest.rows.iter().map(|row| per_chart(digest, &row.traffic.name));
+    each.min().unwrap_or(SERIES) * CELLS
 }
 
 /// The figures asked for, those of the comparisons, then those made from the runs.
@@ -72,8 +69,11 @@ pub(crate) fn figures_of(digest: &Digest<'_>) -> Vec<Figure> {
     figures
 }
 
-/// A unit in which `largest` nanoseconds are a number of few digits, and what to divide by.
-fn time_unit(largest: f64) -> (f64, &'static str) {
+/// What to divide by, and the name of the unit that comes of it.
+pub(crate) type Unit = (f64, &'static str);
+
+/// A unit in which `largest` nanoseconds are a number of few digits.
+pub(crate) fn time_unit(largest: f64) -> Unit {
     match largest {
         l if l >= 2e10 => (1e9, "s"),
         l if l >= 2e5 => (1e6, "ms"),
@@ -83,7 +83,7 @@ fn time_unit(largest: f64) -> (f64, &'static str) {
 }
 
 /// The same for bytes each second, shown as bits each second.
-fn rate_unit(largest: f64) -> (f64, &'static str) {
+pub(crate) fn rate_unit(largest: f64) -> Unit {
     match largest * 8.0 {
         l if l >= 2e9 => (1e9 / 8.0, "Gbit/s"),
         l if l >= 2e6 => (1e6 / 8.0, "Mbit/s"),
@@ -102,21 +102,24 @@ fn axis_name(shown: Shown) -> String {
     format!("{what}, {}", shown.estimator)
 }
 
-/// With the engine, if only one has run: the legend then names the cells alone.
-fn measured_title(report: &Report, traffic: &str, shown: Shown) -> String {
+/// With the engine, if only one has values: the legend then names the cells alone.
+fn measured_title(digest: &Digest<'_>, traffic: &str, shown: Shown) -> String {
     let title = format!("{traffic}: {}", axis_name(shown));
-    match report.runs.iter().find(|run| !run.traffic.is_empty()) {
-        Some(run) if ran(report) == 1 => format!("{title} ({})", run.engine),
+    let engines = measuring(digest, traffic);
+    match engines.first() {
+        Some(engine) if engines.len() == 1 => format!("{title} ({engine})"),
         _ => title,
     }
 }
 
-/// The places of a series, as far as they are texts.
-fn texts(series: &Series) -> impl Iterator<Item = &str> {
-    series.points.iter().filter_map(|point| match &point.x {
+/// Curves over numbers of one kind, bars over words and over fewer numbers than make a curve.
+pub(crate) fn kind(series: &[Series]) -> FigureKind {
+    let points = series.iter().flat_map(|series| &series.points);
+    let texts = points.filter_map(|point| match &point.x {
         Place::Text(text) => Some(text.as_str()),
         Place::Number(_) => None,
-    })
+    });
+    if is_numeric(texts) { FigureKind::Lines } else { FigureKind::Bars }
 }
 
 /// What was measured of one traffic: over sizes with a curve for each engine and cell, over one coordinate
@@ -133,7 +136,7 @@ fn measured(digest: &Digest<'_>, traffic: &str, index: usize) -> Vec<Figure> {
     let over_sizes = sizes.len() > 1;
     // Cells that share a curve are many for one chart.
     let per_chart =
-        if size_key(report, traffic).is_some() { spots.len() } else { per_chart(report) };
+        if size_key(report, traffic).is_some() { spots.len() } else { per_chart(digest, traffic) };
     let chunks: Vec<&[Spot<'_>]> =
         if over_sizes { spots.chunks(per_chart).take(CELLS).collect() } else { vec![&spots] };
     chunks
@@ -146,11 +149,10 @@ fn measured(digest: &Digest<'_>, traffic: &str, index: usize) -> Vec<Figure> {
             } else {
                 by_cell(digest, traffic, spots)
             };
-            let curves = over_sizes || is_numeric(series.iter().flat_map(texts));
             let mut figure = Figure {
                 name: format!("measured-{index}-{chunk}"),
-                kind: if curves { FigureKind::Lines } else { FigureKind::Bars },
-                title: measured_title(report, traffic, shown),
+                kind: kind(&series),
+                title: measured_title(digest, traffic, shown),
                 caption: String::new(),
                 x: if over_sizes { Axis::category("message", "bytes") } else { cell_axis(report) },
                 y: Axis::linear(&axis_name(shown), ""),
@@ -180,22 +182,21 @@ fn over_longest(digest: &Digest<'_>, traffic: &str, index: usize) -> Option<Vec<
     let longest = keys.iter().rev().max_by_key(|key| values(key))?;
     let groups = grouped(report, longest);
     let figure = |(chunk, groups): (usize, &[(String, Vec<Spot<'_>>)])| {
+        let curves = groups.iter().flat_map(|it| along(digest, traffic, *size, longest, it));
+        let series: Vec<Series> = curves.collect();
         let mut figure = Figure {
             name: format!("measured-{index}-{chunk}"),
-            kind: FigureKind::Lines,
-            title: measured_title(report, traffic, shown),
+            kind: kind(&series),
+            title: measured_title(digest, traffic, shown),
             caption: String::new(),
             x: Axis::category(&names::coordinate(longest), ""),
             y: Axis::linear(&axis_name(shown), ""),
-            series: groups
-                .iter()
-                .flat_map(|group| along(digest, traffic, *size, longest, group))
-                .collect(),
+            series,
         };
         scale(&mut figure, shown);
         figure
     };
-    Some(groups.chunks(per_chart(report)).take(CELLS).enumerate().map(figure).collect())
+    Some(groups.chunks(per_chart(digest, traffic)).take(CELLS).enumerate().map(figure).collect())
 }
 
 /// The cells that differ in `key` alone, under what the other coordinates are.
@@ -225,13 +226,14 @@ fn along(
     (label, spots): &(String, Vec<Spot<'_>>),
 ) -> Vec<Series> {
     let report = digest.report;
+    let several = measuring(digest, traffic).len() > 1;
     let series = |engine| {
         let points = spots.iter().filter_map(|spot| {
             let run = report.run(engine, *spot)?;
             point(digest, run, traffic, size, spot.cell.get(key)?)
         });
         Series {
-            name: series_name(report, engine, label),
+            name: series_name(several, engine, label),
             role: Role::from(engine),
             group: Some(label.clone()),
             points: points.collect(),
@@ -254,12 +256,13 @@ fn by_size(digest: &Digest<'_>, name: &str, spots: &[Spot<'_>]) -> Vec<Series> {
     let report = digest.report;
     let mut curves: Vec<Series> = Vec::new();
     let without = size_key(report, name);
+    let several = measuring(digest, name).len() > 1;
     for run in spots.iter().flat_map(|spot| report.runs_at(*spot)) {
         let Some(traffic) = run.traffic(name) else { continue };
         let label = report.label_without(Spot::of(run), without);
         let sizes = traffic.sizes().into_iter();
         let points = sizes.filter_map(|size| point(digest, run, name, size, &size.to_string()));
-        let title = series_name(report, run.engine, &label);
+        let title = series_name(several, run.engine, &label);
         match curves.iter_mut().find(|curve| curve.name == title) {
             Some(curve) => curve.points.extend(points),
             None => curves.push(Series {
@@ -270,6 +273,7 @@ fn by_size(digest: &Digest<'_>, name: &str, spots: &[Spot<'_>]) -> Vec<Series> {
             }),
         }
     }
+    curves.retain(|curve| !curve.points.is_empty());
     curves
 }
 
@@ -318,15 +322,16 @@ fn by_cell(digest: &Digest<'_>, name: &str, spots: &[Spot<'_>]) -> Vec<Series> {
     all.filter(|series: &Series| !series.points.is_empty()).collect()
 }
 
-/// A cell's series: its engine if there are several, and its coordinates.
-fn series_name(report: &Report, engine: EngineName, label: &str) -> String {
-    match (ran(report), label) {
-        (0 | 1, label) if !label.is_empty() => label.into(),
+/// A cell's series: its engine if `several` have values, and its coordinates.
+fn series_name(several: bool, engine: EngineName, label: &str) -> String {
+    match label {
+        label if !several && !label.is_empty() => label.into(),
         _ => joined(engine.as_str(), label),
     }
 }
 
-fn joined(first: &str, second: &str) -> String {
+/// Two parts of a name, the second of which may be empty.
+pub(crate) fn joined(first: &str, second: &str) -> String {
     if second.is_empty() { first.into() } else { format!("{first}, {second}") }
 }
 
@@ -336,7 +341,7 @@ fn point(digest: &Digest<'_>, run: &Run, traffic: &str, size: u64, x: &str) -> O
     Some(if deviation > 0.0 { point.spread(deviation) } else { point })
 }
 
-/// Brings all values into the unit that suits them.
+/// Brings all values into the unit that suits them, and says what error bars are.
 fn scale(figure: &mut Figure, shown: Shown) {
     let values = figure.series.iter().flat_map(|series| &series.points).map(|point| point.y);
     let largest = values.fold(0.0, f64::max);
@@ -347,202 +352,8 @@ fn scale(figure: &mut Figure, shown: Shown) {
         point.low = point.low.map(|low| (low / divisor).max(0.0));
         point.high = point.high.map(|high| high / divisor);
     }
-}
-
-/// One traffic in one cell.
-struct One<'a> {
-    digest: &'a Digest<'a>,
-    report: &'a Report,
-    spot: Spot<'a>,
-    traffic: &'a str,
-    label: String,
-    cell: usize,
-    index: usize,
-}
-
-impl<'a> One<'a> {
-    fn figures(&self) -> Vec<Figure> {
-        let mut figures = vec![self.spread(), self.over_time(), self.ledger()];
-        figures.extend(self.waterfalls());
-        figures
+    if figure.series.iter().flat_map(|series| &series.points).any(|point| point.high.is_some()) {
+        figure.caption =
+            "Error bars: a standard deviation of the measurements to each side.".into();
     }
-
-    fn figure(
-        &self,
-        name: &str,
-        kind: FigureKind,
-        what: &str,
-        x: Axis,
-        y: Axis,
-        series: Vec<Series>,
-    ) -> Figure {
-        Figure {
-            name: format!("{name}-{}-{}", self.cell, self.index),
-            kind,
-            title: joined(&format!("{}: {what}", self.traffic), &self.label),
-            caption: String::new(),
-            x,
-            y,
-            series,
-        }
-    }
-
-    fn runs(&self) -> impl Iterator<Item = (&'a Run, &'a TrafficRun)> {
-        let name = self.traffic;
-        let runs = self.report.runs_at(self.spot).into_iter();
-        runs.filter_map(move |run| Some((run, run.traffic(name)?)))
-    }
-
-    /// At most [`SIZES`] sizes, the least and the greatest among them.
-    fn sizes(&self) -> Vec<u64> {
-        let sizes: BTreeSet<u64> = self.runs().flat_map(|(_, traffic)| traffic.sizes()).collect();
-        let sizes: Vec<u64> = sizes.into_iter().collect();
-        if sizes.len() <= SIZES {
-            return sizes;
-        }
-        (0..SIZES).map(|i| sizes[i * (sizes.len() - 1) / (SIZES - 1)]).collect()
-    }
-
-    /// A series for each engine and size, of the values that `points` makes of a traffic.
-    fn series(&self, points: impl Fn(&TrafficRun, u64) -> Vec<Point>) -> Vec<Series> {
-        let sizes = self.sizes();
-        let each = sizes.iter().flat_map(|size| self.runs().map(move |found| (*size, found)));
-        let series = each.map(|(size, (run, traffic))| Series {
-            name: match sizes.len() {
-                1 => run_name(run),
-                _ => format!("{}, {size} B", run_name(run)),
-            },
-            role: Role::from(run.engine),
-            group: (sizes.len() > 1).then(|| size.to_string()),
-            points: points(traffic, size),
-        });
-        series.filter(|series| !series.points.is_empty()).take(SERIES).collect()
-    }
-
-    fn time_unit(&self) -> (f64, &'static str) {
-        let samples = self.runs().flat_map(|(_, traffic)| &traffic.samples);
-        let largest = samples.map(|sample| sample.delay()).max().unwrap_or_default();
-        time_unit(largest.as_nanos() as f64)
-    }
-
-    fn spread(&self) -> Figure {
-        let (divisor, unit) = self.time_unit();
-        let series = self.series(|traffic, size| {
-            let delays = traffic.delays(size);
-            match delays.len() {
-                0 | 1 => Vec::new(),
-                _ => distribution(delays.iter().map(|delay| delay.as_nanos() as f64 / divisor)),
-            }
-        });
-        let (x, y) = (Axis::linear("delay", unit), Axis::linear("share of samples", ""));
-        self.figure("cdf", FigureKind::Cdf, "how the delays are spread", x, y, series)
-    }
-
-    fn over_time(&self) -> Figure {
-        let (divisor, unit) = self.time_unit();
-        let series = self.series(|traffic, size| {
-            let point = |sample: &trunkline_measure::Sample| {
-                let at = sample.start.as_nanos() as f64 / 1e9;
-                Point::new(at, sample.delay().as_nanos() as f64 / divisor)
-            };
-            let points: Vec<Point> = traffic.of_size(size).map(point).collect();
-            if points.len() > 1 { points } else { Vec::new() }
-        });
-        let (x, y) = (Axis::linear("start", "s"), Axis::linear("delay", unit));
-        self.figure("time", FigureKind::TimeSeries, "delay over time", x, y, series)
-    }
-
-    /// For each size and engine the causes of the mean delay.
-    fn ledger(&self) -> Figure {
-        let (divisor, unit) = self.time_unit();
-        let mut series = cause_series();
-        for size in self.sizes() {
-            for (run, traffic) in self.runs() {
-                let row = format!("{size} B, {}", run_name(run));
-                let Some(found) = self.digest.get(run, &traffic.name, size) else { continue };
-                for ((_, mean), series) in found.ledger().iter().zip(&mut series) {
-                    let value = mean.as_nanos() as f64 / divisor;
-                    series.points.push(Point::new(row.as_str(), value));
-                }
-            }
-        }
-        let (x, y) = (Axis::category("", ""), Axis::linear("mean time", unit));
-        self.figure("ledger", FigureKind::Stacked, "where the time went", x, y, booked(series))
-    }
-
-    /// For each engine the mean delay of the middle size, place by place.
-    fn waterfalls(&self) -> Vec<Figure> {
-        let sizes = self.sizes();
-        let Some(size) = sizes.get(sizes.len() / 2).copied() else { return Vec::new() };
-        let one = |(run, traffic): (&Run, &TrafficRun)| {
-            let engine = run.engine;
-            let what = format!("{size} bytes, place by place, {}", run_name(run));
-            let (x, y) = (Axis::category("", ""), Axis::linear("mean time", self.time_unit().1));
-            let series = self.places(run, traffic, size);
-            self.figure(&format!("places-{engine}"), FigureKind::Waterfall, &what, x, y, series)
-        };
-        self.runs().map(one).collect()
-    }
-
-    fn places(&self, run: &Run, traffic: &TrafficRun, size: u64) -> Vec<Series> {
-        let divisor = self.time_unit().0;
-        let sums = step_sums(run, traffic.steps(size).into_iter(), traffic.count(size));
-        let mut order: Vec<&str> = Vec::new();
-        for sum in &sums {
-            if !order.contains(&sum.place) {
-                order.push(sum.place);
-            }
-        }
-        let mut series = cause_series();
-        for (place, sum) in order.iter().flat_map(|p| sums.iter().map(move |sum| (*p, sum))) {
-            if sum.place == place {
-                let value = sum.mean().as_nanos() as f64 / divisor;
-                series[sum.cause as usize].points.push(Point::new(place, value));
-            }
-        }
-        // All places as rows in their order, whichever causes they have.
-        series[0].points.splice(0..0, order.iter().map(|place| Point::new(*place, 0.0)));
-        booked(series)
-    }
-}
-
-/// One empty series for each cause, in the order of booking.
-fn cause_series() -> Vec<Series> {
-    let series = |cause| Series { name: names::cause(cause).into(), ..Series::default() };
-    Cause::ALL.into_iter().map(series).collect()
-}
-
-/// All causes or, if nothing is booked, none: unused ones keep their place, so that a cause looks the same in
-/// every chart. The legend leaves them out.
-fn booked(series: Vec<Series>) -> Vec<Series> {
-    let any = series.iter().flat_map(|series| &series.points).any(|point| point.y > 0.0);
-    if any { series } else { Vec::new() }
-}
-
-fn queues(report: &Report, spot: Spot<'_>, cell: usize) -> Option<Figure> {
-    let runs = report.runs_at(spot).into_iter();
-    let links = runs.flat_map(|run| run.links.iter().map(move |link| (run, link)));
-    let series = links
-        .filter(|(_, link)| link.backlog.iter().any(|(_, bytes)| *bytes > 0))
-        .take(SERIES)
-        .map(|(run, link)| Series {
-            name: format!("{}, {}", run_name(run), link.name),
-            role: Role::from(run.engine),
-            group: Some(link.name.clone()),
-            points: link
-                .backlog
-                .iter()
-                .map(|(at, bytes)| Point::new(at.as_nanos() as f64 / 1e9, *bytes as f64))
-                .collect(),
-        })
-        .collect::<Vec<Series>>();
-    (!series.is_empty()).then(|| Figure {
-        name: format!("queue-{cell}"),
-        kind: FigureKind::QueueDepth,
-        title: joined("Bytes waiting in queues", &report.label(spot)),
-        caption: String::new(),
-        x: Axis::linear("time", "s"),
-        y: Axis::linear("waiting", "bytes"),
-        series,
-    })
 }

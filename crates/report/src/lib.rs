@@ -8,6 +8,7 @@
 mod against;
 mod answer;
 mod axis;
+mod cell;
 mod chart;
 mod csv;
 mod destination;

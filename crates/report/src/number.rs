@@ -125,9 +125,40 @@ pub(crate) fn bytes(count: u64) -> String {
     if count == 0 { "each interval".into() } else { format!("{count} B") }
 }
 
+/// Signs that do not begin a line without their number.
+const SIGNS: [&str; 14] = [
+    "%", "s", "ms", "us", "µs", "ns", "B", "bytes", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "±",
+    "cells",
+];
+
+/// `text` with numbers and their units on one line.
+pub(crate) fn glued(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut words = text.split(' ');
+    out.extend(words.next());
+    for word in words {
+        let unit = word.trim_end_matches([',', '.', ';', ':', ')']);
+        let number = out.ends_with(|last: char| last.is_ascii_digit());
+        out.push(if number && SIGNS.contains(&unit) { '\u{a0}' } else { ' ' });
+        out.push_str(word);
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_keep_their_units() {
+        let text = "from 9.5 Mbit/s (delay = 5ms, 20 B) to 4 of 5 cells, 3 %.";
+        let glued = glued(text);
+        assert_eq!(
+            glued.replace('\u{a0}', "~"),
+            "from 9.5~Mbit/s (delay = 5ms, 20~B) to 4 of 5~cells, 3~%."
+        );
+        assert_eq!(glued.replace('\u{a0}', " "), text);
+    }
 
     #[test]
     fn few_digits_in_a_fitting_unit() {

@@ -9,6 +9,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use trunkline_engine::{EngineName, Note, Run};
 use trunkline_measure::{Conservation, Quantity, TrafficRun};
 
+/// Why an engine that ran has nothing of a traffic.
+const NO_TRAFFIC: &str = "it has nothing of this traffic";
+/// Figures that a reason names; of more it tells the number.
+const NAMED: usize = 4;
+
 /// One place of the table.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Entry {
@@ -75,18 +80,35 @@ pub(crate) struct Overview {
 }
 
 impl Overview {
-    /// The reasons for the dashes in words: each reason once for a traffic and figure, whatever the cell.
+    /// The reasons for the dashes in words: each reason once for a traffic, with the figures that lack a value.
     pub(crate) fn reasons(&self) -> Vec<String> {
-        let text = |absence: &Absence| {
-            let Absence { engine, traffic, figure, reason, .. } = absence;
-            format!("{engine}, {traffic}, {figure}: {reason}")
+        let key = |absence: &Absence| {
+            let Absence { engine, traffic, reason, .. } = absence;
+            format!("{engine}, {traffic}: {reason}")
         };
-        let found = each_once(self.absences.iter().map(text));
-        let told = |(text, count)| match count {
-            1 => format!("{} {text}", number::NONE),
-            _ => format!("{} {text} ({count} cells)", number::NONE),
+        let told = |text: String| {
+            let of_text: Vec<&Absence> =
+                self.absences.iter().filter(|it| key(it) == text).collect();
+            let figures = each_once(of_text.iter().map(|it| it.figure.as_str()));
+            let cells = of_text.iter().map(|it| it.cell.as_str()).collect::<BTreeSet<&str>>().len();
+            let mut of = match &figures[..] {
+                few if few.len() <= NAMED => {
+                    few.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+                }
+                many => format!("{} figures", many.len()),
+            };
+            if cells > 1 {
+                of.push_str(&format!("; {cells} cells"));
+            }
+            format!("{} {text} ({of})", number::NONE)
         };
-        found.into_iter().map(told).collect()
+        each_once(self.absences.iter().map(key)).into_iter().map(|(text, _)| told(text)).collect()
+    }
+
+    /// Whether any value has a difference.
+    pub(crate) fn differs(&self) -> bool {
+        let lines = self.blocks.iter().flat_map(|block| &block.lines);
+        lines.flat_map(|line| &line.entries).any(|entry| entry.difference.is_some())
     }
 }
 
@@ -254,7 +276,7 @@ impl<'a> Table<'a> {
 
     /// Why `run` has no figure for `size` bytes of a traffic.
     fn why(&self, run: &Run, name: &str, size: u64) -> String {
-        let Some(traffic) = self.of(run, name) else { return "the run has no such traffic".into() };
+        let Some(traffic) = self.of(run, name) else { return NO_TRAFFIC.into() };
         match (self.digest.get(run, name, size), traffic.of_size(size).count()) {
             (Some(row), count) if row.estimate.is_none() && row.throughput.is_none() => {
                 format!("the rule '{}' leaves none of {count} measurements", row.estimator)
@@ -281,7 +303,7 @@ impl<'a> Table<'a> {
         };
         let why = |run: &Run| match self.of(run, name) {
             Some(_) => "the run took no time".to_string(),
-            None => "the run has no such traffic".into(),
+            None => NO_TRAFFIC.into(),
         };
         self.line(name, "delivered".into(), (rate, why), |(value, _)| number::rate(value, 0.0))
     }
@@ -317,7 +339,7 @@ impl<'a> Table<'a> {
             let counted = |traffic: &TrafficRun| traffic.packets != Conservation::default();
             let why = |run: &Run| match self.of(run, name) {
                 Some(_) => "no packets are counted".to_string(),
-                None => "the run has no such traffic".into(),
+                None => NO_TRAFFIC.into(),
             };
             run.and_then(|run| self.of(run, name)).filter(|it| counted(it)).map_or_else(
                 || self.absent(*engine, run.map(why)),

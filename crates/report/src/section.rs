@@ -1,6 +1,7 @@
 //! Tables of text that a report has beside its runs: goals, quotations, sources of parameters.
 
 use crate::chart::svg::escaped;
+use crate::number;
 use crate::page::{sortable, wide};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -24,7 +25,7 @@ impl Section {
     /// Its part of the page.
     pub(crate) fn page(&self) -> String {
         let cells = |texts: &[String]| -> String {
-            texts.iter().map(|text| format!("<td>{}</td>", escaped(text))).collect()
+            self.columns.iter().zip(texts).map(|(head, text)| cell(text, head)).collect()
         };
         let rows: String =
             self.rows.iter().map(|row| format!("<tr>{}</tr>\n", cells(row))).collect();
@@ -34,7 +35,7 @@ impl Section {
             false => format!("<p>{}</p>\n", escaped(&self.about)),
         };
         format!(
-            "{about}{}<table class=\"sortable\">\n<thead><tr>{heads}</tr></thead>\n\
+            "{about}{}<table class=\"sortable cards\">\n<thead><tr>{heads}</tr></thead>\n\
              <tbody>\n{rows}</tbody>\n</table>\n</div>\n",
             wide(&self.heading)
         )
@@ -47,6 +48,22 @@ impl Section {
         };
         writeln!(out, "{}", line(&self.columns))?;
         self.rows.iter().try_for_each(|row| writeln!(out, "{}", line(row)))
+    }
+}
+
+/// Digits after which a number is shortened; its file has them all.
+const DIGITS: usize = 8;
+
+/// An entry of the table on the page. Numbers stand to the right.
+fn cell(text: &str, head: &str) -> String {
+    let label = format!("data-label=\"{}\"", escaped(head));
+    match text.parse::<f64>().ok().filter(|value| value.is_finite()) {
+        Some(value) if text.len() > DIGITS => {
+            let short = escaped(&number::short(value));
+            format!("<td class=\"number\" {label} data-value=\"{text}\">{short}</td>")
+        }
+        Some(_) => format!("<td class=\"number\" {label}>{}</td>", escaped(text)),
+        None => format!("<td {label}>{}</td>", escaped(&number::glued(text))),
     }
 }
 
@@ -68,7 +85,10 @@ mod tests {
             heading: "Goals".into(),
             about: "What counts.".into(),
             columns: vec!["goal".into(), "found".into()],
-            rows: vec![vec!["a < b".into(), "1, 2".into()]],
+            rows: vec![
+                vec!["a < b".into(), "1, 2".into()],
+                vec!["c".into(), "86.58400000000002".into()],
+            ],
         }
     }
 
@@ -76,11 +96,19 @@ mod tests {
     fn it_is_shown_and_written() {
         let page = section().page();
         assert!(
-            page.contains(">goal</button></th>") && page.contains("<td>a &lt; b</td>"),
+            page.contains(">goal</button></th>")
+                && page.contains("<td data-label=\"goal\">a &lt; b</td>"),
+            "{page}"
+        );
+        assert!(
+            page.contains("<td class=\"number\" data-label=\"found\" data-value=\"86.58400000000002\">86.58</td>"),
             "{page}"
         );
         let mut out = Vec::new();
         section().csv(&mut out).unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), "goal,found\na < b,\"1, 2\"\n");
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "goal,found\na < b,\"1, 2\"\nc,86.58400000000002\n"
+        );
     }
 }

@@ -6,7 +6,7 @@ use crate::output;
 use std::io::{BufRead, stdin};
 use std::net::ToSocketAddrs;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 use trunkline_cluster::Node;
 use trunkline_nodes::{Address, Carrier, NodesError, Peers, Place, Plan, Said, Told, drive};
@@ -21,11 +21,11 @@ use trunkline_transport::cstar::NodeId;
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Its number, from 0
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "N")]
     id: u16,
-    /// Listen at this address for datagrams, or on this device for Ethernet frames. With @GROUP broadcasts are sent once, to
-    /// this IPv4 multicast group on the address's device, if all nodes hear it
-    #[arg(long, value_name = "ADDRESS:PORT[@GROUP]|DEVICE")]
+    /// Listen at ADDRESS:PORT for datagrams, or on this device for Ethernet frames. With ADDRESS:PORT@GROUP broadcasts are
+    /// sent once, to this IPv4 multicast group on the address's device, if all nodes hear it
+    #[arg(long, value_name = "WHERE")]
     bind: Place,
     /// Addresses of all nodes, this one included, in the order of their numbers: ADDRESS:PORT, or Ethernet addresses if --bind is a
     /// device; read from the input if left out
@@ -43,16 +43,20 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Example, on hosts alpha and beta:
-  trunkline cluster node --id 0 --bind 0.0.0.0:7714 --peers alpha:7714,beta:7714 --test latency:words=1000
-  trunkline cluster node --id 1 --bind 0.0.0.0:7714 --peers alpha:7714,beta:7714 --test latency:words=1000
+  trunkline cluster node --id 0 --bind 0.0.0.0:7714 \\
+      --peers alpha:7714,beta:7714 --test latency:words=1000
+  trunkline cluster node --id 1 --bind 0.0.0.0:7714 \\
+      --peers alpha:7714,beta:7714 --test latency:words=1000
 The same without IP, on their devices eth1:
-  trunkline cluster node --id 0 --bind eth1 --frame 1400 --peers 02:74:00:00:00:00,02:74:00:00:00:01 --test latency";
+  trunkline cluster node --id 0 --bind eth1 --frame 1400 \\
+      --peers 02:74:00:00:00:00,02:74:00:00:00:01 --test latency";
 
 /// Runs the node.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    crate::signals::watch(move |_| {
+    let (stop, signal) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI32::new(0)));
+    let (flag, which) = (Arc::clone(&stop), Arc::clone(&signal));
+    crate::signals::watch(move |number| {
+        which.store(number, Ordering::Relaxed);
         flag.store(true, Ordering::Relaxed);
         true
     })?;
@@ -92,6 +96,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let outcome = match drive(&plan, node, carrier, &stop, tell) {
         // Whoever started it knows why.
         Err(NodesError::Stopped) if args.peers.is_empty() => return Ok(()),
+        Err(NodesError::Stopped) => {
+            return Err(Failure::interrupted(signal.load(Ordering::Relaxed)));
+        }
         outcome => outcome.map_err(|error| failure(&error))?,
     };
     said?;

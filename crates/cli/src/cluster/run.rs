@@ -6,6 +6,7 @@ use crate::files;
 use crate::output;
 use comfy_table::Table;
 use serde::Serialize;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
@@ -61,12 +62,14 @@ enum Over {
 const EXAMPLES: &str = "\
 Examples:
   trunkline cluster run --nodes 2 --test latency:words=1000,rounds=1000
-  trunkline cluster run --nodes 4 --test jacobi:side=64,iterations=200 --protocol traditional --drop 5%
+  trunkline cluster run --nodes 4 --test jacobi:side=64,iterations=200 \\
+      --protocol traditional --drop 5%
   trunkline cluster run --nodes 4 --test all-to-all --here --json
   trunkline cluster run --nodes 4 --test all-reduce --over ethernet
-  trunkline cluster run --nodes 4 --test halo:rounds=10 --picture halo.svg --trace halo.json
+  trunkline cluster run --nodes 4 --test halo:rounds=10 --picture halo.svg
 
-Exit status: 0 done and right, 1 a node failed or found something wrong, 2 wrong use.";
+Exit status: 0 done and right, 1 a node failed or found something wrong, 2 wrong
+use.";
 
 /// Acts of each program that are recorded at most (a choice; some 10 MB of JSON).
 const MOST_RECORDS: usize = 100_000;
@@ -133,15 +136,16 @@ fn drawn(args: &Args, outcomes: &mut [Outcome]) -> Result<(), Failure> {
 }
 
 /// The words of the command line that each node gets: all but those that are for the run.
-fn words() -> Vec<String> {
+fn words() -> Vec<OsString> {
     let own = ["--nodes", "--most", "--trace", "--picture", "--over"];
     let (mut words, mut skip) = (Vec::new(), false);
-    for word in std::env::args().skip_while(|word| word != "run").skip(1) {
-        if std::mem::take(&mut skip) || word == "--here" || word == "--json" {
+    for word in std::env::args_os().skip_while(|word| word != "run").skip(1) {
+        let text = word.to_string_lossy();
+        if std::mem::take(&mut skip) || text == "--here" || text == "--json" {
             continue;
         }
-        skip = own.contains(&word.as_str());
-        if !skip && !own.iter().any(|it| word.starts_with(&format!("{it}="))) {
+        skip = own.contains(&&*text);
+        if !skip && !own.iter().any(|it| text.starts_with(&format!("{it}="))) {
             words.push(word);
         }
     }

@@ -61,8 +61,8 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   trunkline probe bulk lab7 --key-file probe.key
-  trunkline probe bulk lab7 --direction both --streams 4 --congestion reno --duration 30s
-  trunkline probe bulk lab7 --transport udp --rate 20mbit --direction down --json
+  trunkline probe bulk lab7 --direction both --streams 4 --congestion reno
+  trunkline probe bulk lab7 --transport udp --rate 20mbit --json
   trunkline probe bulk lab7 --transport urp --window 1024x7
   trunkline probe bulk lab7 --duration 5s --confidence 95 --within 2%";
 

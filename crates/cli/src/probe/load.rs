@@ -60,7 +60,7 @@ const EXAMPLES: &str = "\
 Examples:
   trunkline probe load lab7 --key-file probe.key
   trunkline probe load lab7 --rrul --duration 60s --flent rrul.flent.gz
-  trunkline probe load lab7 --direction down --streams 4 --congestion cubic --json";
+  trunkline probe load lab7 --direction down --streams 4 --json";
 
 /// Streams of Flent's rrul, each way.
 const RRUL: u16 = 4;

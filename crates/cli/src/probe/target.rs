@@ -39,7 +39,7 @@ impl Stop {
             ours.signal.store(signal, Ordering::Relaxed);
             // A second one ends the process at once.
             if ours.flag.swap(true, Ordering::Relaxed) {
-                std::process::exit(1);
+                std::process::exit(signals::status(signal));
             }
             true
         })?;

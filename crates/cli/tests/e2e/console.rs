@@ -204,7 +204,7 @@ fn a_running_path_is_shown_and_set_as_the_readme_says() {
     assert!(settings.to_string().contains("80ms"), "{settings:#}");
     sleep(Duration::from_millis(100));
     path.signal(rustix::process::Signal::INT);
-    assert_eq!(path.finish().status.code(), Some(1));
+    assert_eq!(path.finish().status.code(), Some(130));
     host.assert_nothing_left(pid);
 }
 

@@ -33,7 +33,7 @@ fn an_interrupted_run_cleans_up() {
         let pid = running.pid();
         running.signal(signal);
         let outcome = running.finish();
-        assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+        assert_eq!(outcome.status.code(), Some(128 + signal.as_raw()), "{outcome:#?}");
         assert_eq!(outcome.complaint(), format!("trunkline: interrupted by {name}"));
         assert!(outcome.stderr.contains("in flight"), "the statement is printed: {outcome:#?}");
         host.assert_nothing_left(pid);

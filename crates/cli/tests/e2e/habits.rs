@@ -2,6 +2,8 @@
 
 use crate::support::Host;
 use serde_json::Value;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
@@ -31,6 +33,30 @@ fn a_program_that_is_not_there_is_told_before_anything_is_built() {
         assert_eq!(outcome.status.code(), Some(1));
         assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
         assert!(outcome.stderr.contains(&format!("'{name}' not found")), "{}", outcome.stderr);
+    }
+}
+
+/// File names are bytes, not text.
+#[test]
+fn arguments_that_are_no_text_reach_the_program_unchanged() {
+    let host = Host::beside();
+    let Some(_) = host.run_well(&["shell", "--best-effort", "--no-outside", "true"]) else {
+        return;
+    };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
+    command.args(["shell", "--best-effort", "--no-outside", "--quiet", "--", "sh", "-c"]);
+    command.args(["printf %s \"$1\" | od -An -tx1; printf %s \"$2\"", "sh"]);
+    command.arg(OsStr::from_bytes(b"caf\xe9")).arg(OsStr::from_bytes(b"{peer}"));
+    let outcome = host.start_command(command).finish();
+    assert!(outcome.status.success(), "{outcome:#?}");
+    assert_eq!(outcome.stdout, " 63 61 66 e9\n10.77.0.1", "{outcome:#?}");
+    // Nor is there a panic elsewhere.
+    for verb in ["run", "explain", "send", "shell"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
+        command.arg(verb).arg(OsStr::from_bytes(b"caf\xe9"));
+        let outcome = host.start_command(command).finish();
+        assert!(matches!(outcome.status.code(), Some(1 | 2)), "{verb}: {outcome:#?}");
+        assert_eq!(outcome.stderr.lines().count(), 1, "{verb}: {outcome:#?}");
     }
 }
 
@@ -103,7 +129,15 @@ fn words_in_the_wrong_place_are_answered_with_the_right_one() {
     let place = tempfile::tempdir().unwrap();
     let directory = place.path().to_str().unwrap();
     for (words, status, says) in [
-        (&["--delay", "50ms", "shell"][..], 2, "found; 'shell --delay' exists; "),
+        (&["--delay", "50ms", "shell"][..], 2, "write trunkline shell --delay … -- PROGRAM"),
+        (&["shell", "--rate", "10mbit/2mbit", "true"], 2, "write --down-rate and --up-rate"),
+        (&["shell", "--limit", "10pkts", "true"], 2, "takes packets as 10p"),
+        (&["shell", "--peer", " ", "true"], 2, "write --peer 'iperf3 -s'"),
+        (&["run"], 2, "write trunkline run FILE.toml"),
+        (&["bridge", "eth1"], 2, "write trunkline bridge eth1 eth2"),
+        (&["mm-delay", "50", "ping"], 2, "write trunkline shell --delay 50ms"),
+        (&["shell", "--rtt", "100ms", "true"], 2, "a delay is one way"),
+        (&["run", "a.toml", "--format", "csv"], 2, "write --out DIR"),
         (&["run", "a.toml", "b.toml"], 2, "`trunkline ladder DIR` runs those of a directory"),
         (&["run", "a.toml", "--seed", "-1"], 2, "no option takes a number below zero"),
         (&["run", "a.toml", "--seed", "x"], 2, "it is no whole number"),
@@ -116,6 +150,22 @@ fn words_in_the_wrong_place_are_answered_with_the_right_one() {
         assert_eq!(outcome.status.code(), Some(status), "{words:?}: {}", outcome.stderr);
         assert!(outcome.stderr.contains(says), "{words:?}: {}", outcome.stderr);
         assert!(!outcome.stderr.contains(" tip: "), "{}", outcome.stderr);
+    }
+}
+
+/// A queue without a line does nothing, and says so.
+#[test]
+fn a_queue_that_nothing_waits_in_is_told() {
+    let host = Host::beside();
+    let plain = ["shell", "--best-effort", "--no-outside"];
+    let told = |more: &[&str]| {
+        let outcome = host.run_well(&[&plain[..], more, &["true"]].concat())?;
+        Some(outcome.stderr.contains("nothing waits in the queue"))
+    };
+    let Some(alone) = told(&["--queue", "red"]) else { return };
+    assert!(alone);
+    for fine in [&[][..], &["--queue", "red", "--rate", "10mbit"]] {
+        assert_eq!(told(fine), Some(false), "{fine:?}");
     }
 }
 

@@ -67,6 +67,21 @@ fn a_stream_that_nobody_reads_or_that_is_full_is_no_panic() {
 }
 
 #[test]
+fn help_that_cannot_be_written_is_told() {
+    let _turn = turn::beside();
+    for arguments in
+        [&["--help"][..], &["--version"], &["shell", "--help"], &["shell", "--queue", "help"]]
+    {
+        let output = run(arguments, Stream::Full, Stream::Read);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {output:?}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains("cannot write to standard output: No space left"), "{told}");
+        let output = run(arguments, Stream::Closed, Stream::Read);
+        assert_eq!((output.status.code(), output.stderr.len()), (Some(NOBODY_READS), 0));
+    }
+}
+
+#[test]
 fn what_cannot_be_said_leaves_the_status_of_a_failure() {
     let _turn = turn::beside();
     for (arguments, status) in [

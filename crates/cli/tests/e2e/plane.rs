@@ -261,7 +261,7 @@ fn an_interrupted_scenario_leaves_a_whole_capture_and_nothing_else() {
     let pid = run.pid();
     run.signal(Signal::INT);
     let outcome = run.finish();
-    assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+    assert_eq!(outcome.status.code(), Some(130), "{outcome:#?}");
     host.assert_nothing_left(pid);
     assert!(!captured(&last_capture(&capture))["a>n"].is_empty());
 }

@@ -268,7 +268,7 @@ fn an_interrupted_probe_prints_what_it_has() {
         probe.signal(Signal::INT);
         let outcome = probe.finish();
         assert!(began.elapsed() < LIMIT / 4, "{:?}", began.elapsed());
-        assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+        assert_eq!(outcome.status.code(), Some(130), "{outcome:#?}");
         assert!(outcome.complaint().contains("SIGINT"), "{outcome:#?}");
         assert!(outcome.statement_of_all()["hosts"]["near"].is_array());
     }

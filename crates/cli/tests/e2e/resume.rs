@@ -84,6 +84,7 @@ fn an_interrupted_run_goes_on_where_it_was() {
         let outcome = running.finish();
         assert!(!outcome.status.success() && !out.exists(), "{outcome:#?}");
         if signal == Signal::INT {
+            assert_eq!(outcome.status.code(), Some(130), "{outcome:#?}");
             assert!(outcome.stderr.contains("3 runs done and kept"), "{outcome:#?}");
             assert!(outcome.stderr.contains("--resume goes on"), "{outcome:#?}");
         }

@@ -398,7 +398,7 @@ fn an_interrupted_run_leaves_nothing_behind() {
         await_partial(home.path());
         running.signal(signal);
         let outcome = running.finish();
-        assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+        assert_eq!(outcome.status.code(), Some(128 + signal.as_raw()), "{outcome:#?}");
         assert_eq!(outcome.complaint(), format!("trunkline: interrupted by {name}"));
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1, "only the scenario is left");
     }

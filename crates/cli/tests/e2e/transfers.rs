@@ -214,7 +214,7 @@ fn what_is_wrong_is_told_in_a_line() {
     for (arguments, status, said) in [
         (&["send", file, "127.0.0.1"][..], 2, "no code and no key"),
         (&["send", file, "abc@127.0.0.1"], 2, "is no code"),
-        (&["send", file], 2, "--help"),
+        (&["send", file], 2, "write trunkline send FILE CODE@HOST"),
         (&["send", "/nowhere", "abc-234@127.0.0.1"], 1, "/nowhere"),
         (&["receive", "/nowhere/deep", "--no-key"], 1, "/nowhere/deep"),
         (&["receive", ".", "--port", "99999"], 2, "--port"),
@@ -231,6 +231,6 @@ fn what_is_wrong_is_told_in_a_line() {
     assert!(waiting.goes_on());
     waiting.signal(Signal::INT);
     let outcome = waiting.finish();
-    assert_eq!(outcome.status.code(), Some(1));
+    assert_eq!(outcome.status.code(), Some(130));
     assert!(outcome.complaint().contains("SIGINT; stopped"), "{outcome:#?}");
 }

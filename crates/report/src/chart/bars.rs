@@ -82,7 +82,7 @@ impl Group<'_> {
         let y = |value: f64| self.upright.at(value).map(|at| self.frame.y(at));
         let ends = (mark.low.or(mark.high.map(|_| mark.y)), mark.high.or(mark.low.map(|_| mark.y)));
         let (Some(low), Some(high)) = (ends.0.and_then(y), ends.1.and_then(y)) else { return top };
-        error_bar(svg, x, low, high);
+        error_bar(svg, x, low, high, "");
         top.min(high)
     }
 

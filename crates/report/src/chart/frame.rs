@@ -139,13 +139,17 @@ impl Layout {
             if !category {
                 grid_tick(svg, (frame.left - TICK, y), (frame.left, y));
             }
-            let place = attributes![
-                "class" = "tl-tick",
-                "text-anchor" = "end",
-                "x" = frame.left - TICK - 3.0,
-                "y" = y + 4.0,
-            ];
-            svg.text("text", place, &text::cut(&tick.text, TICK_SIZE, LONGEST_LABEL));
+            let lines = two_lines(&tick.text);
+            let first = y + 4.0 - TICK_SIZE * 0.55 * (lines.len() as f64 - 1.0);
+            for (index, line) in lines.iter().enumerate() {
+                let place = attributes![
+                    "class" = "tl-tick",
+                    "text-anchor" = "end",
+                    "x" = frame.left - TICK - 3.0,
+                    "y" = first + TICK_SIZE * 1.1 * index as f64,
+                ];
+                svg.text("text", place, line);
+            }
         }
     }
 
@@ -246,6 +250,17 @@ impl Layout {
 const LONGEST_LABEL: f64 = 190.0;
 /// The same for labels that stand aslant.
 const LONGEST_SLANTED: f64 = 140.0;
+
+/// A label beside the upright axis, in two lines if it is long. Only what two do not hold is cut.
+fn two_lines(label: &str) -> Vec<String> {
+    let lines = text::wrapped(label, TICK_SIZE, LONGEST_LABEL);
+    match &lines[..] {
+        [first, rest @ ..] if rest.len() > 1 => {
+            vec![first.clone(), text::cut(&rest.join(" "), TICK_SIZE, LONGEST_LABEL)]
+        }
+        _ => lines,
+    }
+}
 
 fn widest(ticks: &[Tick]) -> f64 {
     let width = |tick: &Tick| text::width(&tick.text, TICK_SIZE).min(LONGEST_LABEL);
@@ -377,13 +392,14 @@ fn grid_tick(svg: &mut Svg, from: (f64, f64), to: (f64, f64)) {
     line(svg, "tl-axis", from, to);
 }
 
-/// An upright error bar with ends.
-pub(crate) fn error_bar(svg: &mut Svg, x: f64, low: f64, high: f64) {
+/// An upright error bar with ends, in the colour of the class `stroke` or, if that is empty, in ink.
+pub(crate) fn error_bar(svg: &mut Svg, x: f64, low: f64, high: f64, stroke: &str) {
     let path = format!(
         "M{x0} {low}h6m-3 0V{high}m-3 0h6",
         x0 = coordinate(x - 3.0),
         low = coordinate(low),
         high = coordinate(high)
     );
-    svg.leaf("path", attributes!["class" = "tl-bar-end", "d" = &path]);
+    let class = format!("tl-bar-end {stroke}");
+    svg.leaf("path", attributes!["class" = class.trim_end(), "d" = &path]);
 }

@@ -1,4 +1,4 @@
-//! Small multiples: curves of several origins and several groups, such as engines and cells of a grid, are drawn in a
+//! Small multiples: curves or bars of several origins and several groups, such as engines and cells of a grid, are drawn in a
 //! panel for each group. All panels have the same axes, and an origin has the same look in each.
 
 use super::clean::clean;
@@ -21,7 +21,8 @@ pub(super) fn panels(figure: &Figure) -> Vec<Figure> {
     }
     let origins = |role: Role| figure.series.iter().any(|series| series.role != role);
     let several = figure.series.first().is_some_and(|first| origins(first.role));
-    if figure.kind != FigureKind::Lines || !several || groups.len() < 2 {
+    let kinds = matches!(figure.kind, FigureKind::Lines | FigureKind::Bars);
+    if !kinds || !several || groups.len() < 2 {
         return Vec::new();
     }
     let whole = framed(figure);

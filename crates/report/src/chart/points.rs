@@ -118,7 +118,7 @@ fn curve(
         svg.leaf("path", dash);
     }
     for mark in &marks {
-        whisker(svg, rulers, mark);
+        whisker(svg, rulers, mark, look);
     }
     if marks.len() <= MARKERS {
         named_markers(svg, figure, rulers, &marks, look, name);
@@ -137,13 +137,13 @@ fn rising(rulers: &Rulers<'_>, places: &[(f64, f64)]) -> Vec<(f64, f64)> {
     foot.into_iter().chain(places.iter().copied()).collect()
 }
 
-fn whisker(svg: &mut Svg, rulers: &Rulers<'_>, mark: &Mark) {
+fn whisker(svg: &mut Svg, rulers: &Rulers<'_>, mark: &Mark, look: Look) {
     let end = |end: Option<f64>| rulers.y(end.unwrap_or(mark.y));
     if mark.low.is_none() && mark.high.is_none() {
         return;
     }
     if let (Some(x), Some(low), Some(high)) = (rulers.x(mark.x), end(mark.low), end(mark.high)) {
-        error_bar(svg, x, low, high);
+        error_bar(svg, x, low, high, &look.stroke());
     }
 }
 

@@ -12,6 +12,7 @@ use crate::chart::svg::escaped;
 use crate::chart::{chart_style, charts};
 use crate::figure::Figure;
 use crate::gather::{CELLS, curves_cells, figures_of};
+use crate::number;
 use crate::pictures;
 use crate::report::Report;
 use crate::summary::Digest;
@@ -43,7 +44,7 @@ pub(crate) fn page_of(digest: &Digest<'_>, figures: &[Figure]) -> String {
         tables_of(report),
         section("Notes", &list("", report.notes().iter().map(ToString::to_string))),
         section("Who waits for whom", &pictures::part(report)),
-        more_charts(report, &rest),
+        more_charts(digest, &rest),
         section("Scenario", &scenario(report)),
         section("How it was made", &tables::facts(report)),
     ];
@@ -114,7 +115,8 @@ fn folded(heading: &str, content: &str, open: bool) -> String {
 }
 
 fn list(class: &str, texts: impl Iterator<Item = String>) -> String {
-    let items: String = texts.map(|text| format!("<li>{}</li>\n", escaped(&text))).collect();
+    let items: String =
+        texts.map(|text| format!("<li>{}</li>\n", escaped(&number::glued(&text)))).collect();
     match (items.is_empty(), class) {
         (true, _) => String::new(),
         (false, "") => format!("<ul>\n{items}</ul>\n"),
@@ -123,7 +125,8 @@ fn list(class: &str, texts: impl Iterator<Item = String>) -> String {
 }
 
 /// Charts that belong together stand under one heading: those asked for, then by what they show.
-fn more_charts(report: &Report, figures: &[&Figure]) -> String {
+fn more_charts(digest: &Digest<'_>, figures: &[&Figure]) -> String {
+    let report = digest.report;
     let asked = |figure: &Figure| report.figures.iter().any(|one| one.name == figure.name);
     let starts = |figure: &Figure, all: &[&str]| all.iter().any(|it| figure.name.starts_with(it));
     let (against, ledger) = (["against-"], ["ledger-", "places-"]);
@@ -134,18 +137,18 @@ fn more_charts(report: &Report, figures: &[&Figure]) -> String {
     out.push_str(&part("Published and ours, drawn", &|it| !asked(it) && starts(it, &against)));
     let other = |it: &Figure| !asked(it) && !starts(it, &against) && !starts(it, &ledger);
     let others = drawn(figures.iter().copied().filter(|figure| other(figure)), "h3");
-    out.push_str(&section("Charts", &(others + &left_out(report))));
+    out.push_str(&section("Charts", &(others + &left_out(digest))));
     out.push_str(&part("Where the time went", &|it| !asked(it) && starts(it, &ledger)));
     out
 }
 
 /// What is not drawn.
-fn left_out(report: &Report) -> String {
-    let cells = report.spots().len();
+fn left_out(digest: &Digest<'_>) -> String {
+    let cells = digest.report.spots().len();
     if cells <= CELLS {
         return String::new();
     }
-    let curves = curves_cells(report).min(cells);
+    let curves = curves_cells(digest).min(cells);
     format!(
         "<p class=\"aside\">Not all of the {cells} cells are drawn: charts of one cell show the first {CELLS}, curves \
          over message sizes the first {curves}; the tables and the CSV files hold all.</p>\n"

@@ -44,16 +44,25 @@ pub(super) fn overview(digest: &Digest<'_>) -> (String, usize) {
     let others = ["traffic", "transport", "figure"].into_iter().chain(engines).map(str::to_owned);
     let coordinates = table.coordinates.iter().map(|key| coordinate(key));
     let heads: Vec<String> = coordinates.chain(others).map(|name| escaped(&name)).collect();
-    let head: String = heads.iter().map(|name| format!("<th scope=\"col\">{name}</th>")).collect();
+    let figures = heads.len() - table.engines.len();
+    let head = |(index, name): (usize, &String)| {
+        let class = if index < figures { "" } else { " class=\"number\"" };
+        format!("<th scope=\"col\"{class}>{name}</th>")
+    };
+    let head: String = heads.iter().enumerate().map(head).collect();
     let lines = table.blocks.iter().map(|block| block.lines.len()).sum();
     let body: String = table.blocks.iter().map(|block| rows(block, &heads)).collect();
-    let reasons: String =
-        table.reasons().iter().map(|reason| format!("<li>{}</li>\n", escaped(reason))).collect();
+    let reasons: String = table
+        .reasons()
+        .iter()
+        .map(|reason| format!("<li>{}</li>\n", escaped(&number::glued(reason))))
+        .collect();
     let reasons = match reasons.is_empty() {
         true => String::new(),
         false => format!("<ul class=\"aside\">\n{reasons}</ul>\n"),
     };
-    let against = table.against.map_or(String::new(), |engine| {
+    let against = table.against.filter(|_| table.differs());
+    let against = against.map_or(String::new(), |engine| {
         format!("<p class=\"aside\">Differences in per cent against {engine}.</p>\n")
     });
     let page = format!(
@@ -101,9 +110,11 @@ fn entry(entry: &Entry, head: &str) -> String {
     });
     let why =
         entry.why.as_ref().map_or(String::new(), |why| format!(" title=\"{}\"", escaped(why)));
-    let (class, value) = match entry.invalid {
-        true => ("number invalid", format!("<s>{}</s> {INVALID}", escaped(&entry.text))),
-        false => ("number", escaped(&entry.text)),
+    let (class, value) = match (entry.invalid, &entry.why) {
+        (true, _) => ("number invalid", format!("<s>{}</s> {INVALID}", escaped(&entry.text))),
+        // A dash takes no line of a card: its reason stands below the table.
+        (false, Some(_)) => ("number none", escaped(&entry.text)),
+        (false, None) => ("number", escaped(&entry.text)),
     };
     format!("<td class=\"{class}\" data-label=\"{head}\"{why}>{value}{difference}</td>")
 }
@@ -112,11 +123,11 @@ fn entry(entry: &Entry, head: &str) -> String {
 pub(super) fn comparison(comparison: &Comparison) -> String {
     let unit =
         if comparison.unit.is_empty() { String::new() } else { format!(" ({})", comparison.unit) };
-    let rows: String = comparison.rows.iter().map(row).collect();
     let heads = ["cell", &format!("published{unit}"), &format!("ours{unit}"), "error", "verdict"];
+    let rows: String = comparison.rows.iter().map(|one| row(one, heads)).collect();
     let heads: String = heads.into_iter().map(sortable).collect();
     format!(
-        "<h3>{}</h3>\n<p>{}</p>\n{}<table class=\"sortable\">\n<thead><tr>{heads}</tr></thead>\n\
+        "<h3>{}</h3>\n<p>{}</p>\n{}<table class=\"sortable cards\">\n<thead><tr>{heads}</tr></thead>\n\
          <tbody>\n{rows}</tbody>\n</table>\n</div>\n",
         escaped(&comparison.name),
         escaped(&terminal_verdict(comparison)),
@@ -124,19 +135,21 @@ pub(super) fn comparison(comparison: &Comparison) -> String {
     )
 }
 
-fn row(row: &Row) -> String {
+fn row(row: &Row, heads: [&str; 5]) -> String {
+    let [cell, published, ours, error, judged] =
+        heads.map(|head| format!("data-label=\"{}\"", escaped(head)));
     let (verdict, mark) = names::verdict(row.verdict);
     let key = escaped(&key_text(&row.key));
-    let value = |value: Option<f64>, print: fn(f64) -> String| {
+    let value = |value: Option<f64>, label: &str, print: fn(f64) -> String| {
         let finite = value.filter(|value| value.is_finite());
         let raw = finite.map(|value| value.to_string()).unwrap_or_default();
         let text = finite.map_or(number::NONE.into(), print);
-        format!("<td class=\"number\" data-value=\"{raw}\">{}</td>", escaped(&text))
+        format!("<td class=\"number\" {label} data-value=\"{raw}\">{}</td>", escaped(&text))
     };
     format!(
-        "<tr><td>{key}</td>{}{}{}<td class=\"{verdict}\">{mark} {verdict}</td></tr>\n",
-        value(row.published, number::short),
-        value(row.ours, number::short),
-        value(row.error, number::share),
+        "<tr><td {cell}>{key}</td>{}{}{}<td class=\"{verdict}\" {judged}>{mark} {verdict}</td></tr>\n",
+        value(row.published, &published, number::short),
+        value(row.ours, &ours, number::short),
+        value(row.error, &error, number::share),
     )
 }

@@ -134,3 +134,24 @@ proptest! {
         prop_assert_eq!(chart(&back, Embed::Page), chart(&figure, Embed::Page));
     }
 }
+
+#[test]
+fn a_long_label_beside_its_bar_has_two_lines() {
+    let place = "server transport, congestion window of the connection";
+    let points = vec![Point::new(place, 3.0), Point::new("link", 1.0)];
+    let figure = Figure {
+        name: "places".into(),
+        kind: FigureKind::Waterfall,
+        title: "place by place".into(),
+        caption: String::new(),
+        x: Axis::category("", ""),
+        y: Axis::linear("mean time", "ms"),
+        series: vec![Series { points, ..Series::default() }],
+    };
+    let text = chart(&figure, Embed::Page);
+    let document = roxmltree::Document::parse(&text).unwrap();
+    let labels = document.descendants().filter(|it| it.attribute("text-anchor") == Some("end"));
+    let labels: Vec<&str> = labels.filter_map(|it| it.text()).collect();
+    assert_eq!(labels.join(" "), format!("{place} link"), "{labels:?}");
+    assert_eq!(labels.len(), 3);
+}

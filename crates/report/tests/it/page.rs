@@ -59,7 +59,7 @@ fn a_page_leads_with_the_answer_and_folds_the_rest() {
 fn the_answer_says_what_was_found_and_how_far_the_engines_agree() {
     let text = page(&over("delay", &["1ms", "2ms", "4ms"]));
     assert!(
-        text.contains("<li>keystrokes: median delay 4.764 ms (in every cell), by sim.</li>"),
+        text.contains("<li>keystrokes: median delay 4.764\u{a0}ms (in every cell), by sim.</li>"),
         "{text}"
     );
     let text = page(&three());
@@ -143,4 +143,100 @@ fn engines_and_groups_make_panels_with_the_same_axes() {
     assert_eq!(ticks(&panels[0]), ticks(&panels[1]));
     let names: Vec<&str> = legend(&document).into_iter().map(|(_, name)| name).collect();
     assert_eq!(names, ["model", "sim", "emu", "model", "sim", "emu"]);
+}
+
+/// A grid of `first` and `second`, each cell slower than the one before, in which the model has no values.
+fn grid(first: (&str, &[&str]), second: (&str, &[&str])) -> Report {
+    let cells = first.1.iter().flat_map(|one| second.1.iter().map(move |two| (*one, *two)));
+    let runs = cells.enumerate().flat_map(|(slower, (one, two))| {
+        [EngineName::MODEL, EngineName::SIM].map(|engine| {
+            let mut run = fixture::run(engine, "fifo", slower as u64);
+            run.traffic.truncate(1);
+            let samples = &run.traffic[0].samples;
+            let kept = |size| size == 64 && engine == EngineName::SIM;
+            run.traffic[0].samples = samples.iter().filter(|it| kept(it.size)).cloned().collect();
+            run.cell = [(first.0, one), (second.0, two)].map(|(k, v)| (k.into(), v.into())).into();
+            run
+        })
+    });
+    Report { runs: runs.collect(), ..Report::default() }
+}
+
+fn measured(report: &Report) -> Figure {
+    figures(report).into_iter().find(|figure| figure.name == "measured-0-0").unwrap()
+}
+
+#[test]
+fn an_engine_without_values_is_not_in_the_charts() {
+    let report = grid(("link.a.loss", &["0%", "1%", "5%"]), ("link.a.queue", &["fifo", "pie"]));
+    let figure = measured(&report);
+    assert_eq!(figure.title, "keystrokes: delay, median (sim)");
+    let names: Vec<&str> = figure.series.iter().map(|series| series.name.as_str()).collect();
+    assert_eq!(names, ["queue of a = fifo", "queue of a = pie"]);
+    // The same over sizes.
+    let mut report = fixture::report();
+    let of_model = |run: &&mut trunkline_engine::Run| run.engine == EngineName::MODEL;
+    for run in report.runs.iter_mut().filter(of_model) {
+        run.traffic[0].samples = Vec::new().into();
+    }
+    let names: Vec<String> = measured(&report).series.into_iter().map(|it| it.name).collect();
+    assert_eq!(names, ["trunk.discipline = fifo", "trunk.discipline = round-robin"]);
+}
+
+#[test]
+fn words_are_not_joined_by_lines_and_error_bars_are_explained() {
+    let words = grid(("link.a.queue", &["fifo", "drr", "pie"]), ("link.b.queue", &["fifo", "pie"]));
+    let numbers = grid(("link.a.loss", &["0%", "1%", "5%"]), ("link.b.queue", &["fifo", "pie"]));
+    let [words, numbers] = [words, numbers].map(|report| measured(&report));
+    assert_eq!((words.kind, words.x.scale), (FigureKind::Bars, Scale::Category));
+    assert_eq!((numbers.kind, numbers.x.scale), (FigureKind::Lines, Scale::Linear));
+    assert!(numbers.caption.contains("standard deviation"), "{}", numbers.caption);
+}
+
+#[test]
+fn error_bars_have_the_colour_of_their_curve() {
+    let report = grid(("link.a.loss", &["0%", "1%", "5%"]), ("link.b.queue", &["fifo", "pie"]));
+    let text = chart(&measured(&report), Embed::File);
+    let document = parsed(&text);
+    let bars = document.descendants().filter_map(|it| it.attribute("class"));
+    let bars: Vec<&str> = bars.filter(|class| class.starts_with("tl-bar-end")).collect();
+    assert!(bars.contains(&"tl-bar-end tl-s0") && bars.contains(&"tl-bar-end tl-s1"), "{bars:?}");
+}
+
+#[test]
+fn amounts_of_intervals_are_shown_as_throughput() {
+    let mut report = over("delay", &["1ms"]);
+    report.runs[0].traffic[0].amounts = true;
+    let of_cell = figures(&report).into_iter().filter(|figure| figure.name.ends_with("-0-0"));
+    let titles: Vec<String> = of_cell.map(|figure| figure.title).collect();
+    assert!(titles.contains(&"keystrokes: throughput over time".to_string()), "{titles:?}");
+    assert!(titles.contains(&"keystrokes: how the throughput is spread".to_string()), "{titles:?}");
+    let text = page(&report);
+    assert!(text.contains("each interval, sim") && text.contains("each interval, place by place"));
+}
+
+#[test]
+fn the_answer_names_a_size_only_if_there_are_several() {
+    let report = grid(("link.a.loss", &["0%", "1%", "5%"]), ("link.b.queue", &["fifo", "pie"]));
+    let text = page(&report);
+    let answer = text.lines().find(|line| line.starts_with("<li>keystrokes")).unwrap();
+    assert!(answer.contains("loss of a = 0%, queue of b = fifo)"), "{answer}");
+    let text = page(&three());
+    let answer = text.lines().find(|line| line.starts_with("<li>keystrokes")).unwrap();
+    assert!(answer.contains("512\u{a0}B"), "{answer}");
+}
+
+#[test]
+fn dashes_have_their_reasons_once_below_the_table() {
+    let report = grid(("link.a.loss", &["0%", "1%", "5%"]), ("link.b.queue", &["fifo", "pie"]));
+    let text = page(&report);
+    let document = parsed(&text);
+    let dashes = document.descendants().filter(|it| it.attribute("class") == Some("number none"));
+    assert_eq!(dashes.clone().count(), 6);
+    assert!(dashes.clone().all(|it| it.text() == Some("–")));
+    let reasons: Vec<&str> = text.lines().filter(|line| line.starts_with("<li>– model")).collect();
+    assert_eq!(reasons.len(), 1, "{reasons:?}");
+    assert!(reasons[0].ends_with("(64\u{a0}B: median; 6\u{a0}cells)</li>"), "{reasons:?}");
+    assert!(!text.contains("Differences in per cent"), "the model has no values");
+    assert!(page(&three()).contains("Differences in per cent against model."));
 }

@@ -217,7 +217,8 @@ fn verdicts_have_words_marks_and_colours() {
     let text = page(&with_comparison());
     for (class, mark) in [("within", "✓"), ("outside", "✗"), ("missing", "–"), ("unpublished", "+")]
     {
-        assert!(text.contains(&format!("<td class=\"{class}\">{mark} {class}</td>")), "{class}");
+        let cell = format!("<td class=\"{class}\" data-label=\"verdict\">{mark} {class}</td>");
+        assert!(text.contains(&cell), "{class}");
     }
     assert!(text.contains("1 of 4 cells within ±10 %"));
     assert!(terminal(&with_comparison()).contains("✗ outside"));
