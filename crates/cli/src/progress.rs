@@ -1,10 +1,10 @@
-//! Progress on standard error, in one line that is written over.
+//! Progress on standard error: a line, or a bar if the steps are many and short.
 
 use crate::harmless::harmless;
 use crate::output;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
 use std::io::{IsTerminal, stderr};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The time between two lines if nobody watches a terminal.
@@ -67,70 +67,34 @@ impl Drop for Progress {
     }
 }
 
-/// The progress of work on other threads, on a terminal only. Steps may be many and short.
+/// A bar for work on other threads, on a terminal only. Steps may be many and short.
 #[derive(Clone)]
-pub struct Steps(Arc<Mutex<Option<Shown>>>);
+pub struct Steps(ProgressBar);
 
-struct Shown {
-    progress: Progress,
-    began: Instant,
-    drawn: Option<Instant>,
-}
-
-/// The time between two looks of a line that changes often.
-const OFTEN: Duration = Duration::from_millis(200);
+/// Steps done, the time that the rest may take, and what is being done.
+const BAR: &str = "trunkline: [{bar:30}] {pos}/{len} {eta} {wide_msg}";
 
 impl Steps {
     /// Nothing is done yet.
     pub fn new() -> Steps {
-        let shown = stderr().is_terminal().then(|| Shown {
-            progress: Progress::new(0),
-            began: Instant::now(),
-            drawn: None,
-        });
-        Steps(Arc::new(Mutex::new(shown)))
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(5));
+        // Without a style of ours, which cannot be wrong, the bar has the library's own.
+        if let Ok(style) = ProgressStyle::with_template(BAR) {
+            bar.set_style(style);
+        }
+        Steps(bar)
     }
 
     /// Says that `done` of `total` steps are done, and what is being done.
     pub fn tell(&self, done: usize, total: usize, what: &str) {
-        let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(shown) = shown.as_mut() else { return };
-        let fresh = |drawn: Instant| drawn.elapsed() < OFTEN;
-        if shown.drawn.is_some_and(fresh) && done < total {
-            return;
-        }
-        shown.drawn = Some(Instant::now());
-        (shown.progress.steps, shown.progress.done) = (total, done);
-        shown.progress.tell(&format!("{}{what}", left(done, total, shown.began.elapsed())));
+        self.0.set_length(total as u64);
+        self.0.set_position(done as u64);
+        self.0.set_message(harmless(what).to_string());
     }
 
-    /// Takes the line away for good: work that was broken off may still tell of itself.
+    /// Takes the bar away for good: work that was broken off may still tell of itself.
     pub fn end(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-    }
-}
-
-/// The time that the rest takes at the pace so far, once that can be told.
-fn left(done: usize, total: usize, elapsed: Duration) -> String {
-    if done == 0 || done >= total || elapsed < Duration::from_secs(2) {
-        return String::new();
-    }
-    let seconds = elapsed.as_secs_f64() / done as f64 * (total - done) as f64;
-    match seconds {
-        s if s < 90.0 => format!("{s:.0} s left, "),
-        s => format!("{:.0} min left, ", s / 60.0),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_rest_is_told_once_it_is_known() {
-        let left = |done, seconds| left(done, 10, Duration::from_secs(seconds));
-        assert_eq!((left(0, 9), left(10, 9), left(5, 1)), Default::default());
-        assert_eq!(left(2, 8), "32 s left, ");
-        assert_eq!(left(1, 60), "9 min left, ");
+        self.0.finish_and_clear();
+        self.0.set_draw_target(ProgressDrawTarget::hidden());
     }
 }
