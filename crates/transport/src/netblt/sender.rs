@@ -12,6 +12,8 @@ use trunkline_core::{Span, Time};
 
 /// After how long without data a control message is acknowledged by itself, unless half a burst interval is longer.
 const PROMPT: Span = Span::from_millis(10);
+/// Evenly spaced packets that are further apart carry no acknowledgements: each goes by itself, at once (a choice).
+const SOON: Span = Span::from_millis(1);
 /// The least time without a word of the receiver that counts as an outage (a choice).
 const SILENCE: Span = Span::from_secs(1);
 /// The longest time between two reminders (a choice).
@@ -467,6 +469,30 @@ mod tests {
         assert_eq!(sender.ack().burst, Burst { size: 50, interval: 10 });
         sender.receive(Time::ZERO, &[message(6, 1, offer(200))]);
         assert_eq!(sender.ack().burst, BURST, "no more than was agreed on");
+    }
+
+    /// Of evenly spaced packets that are far apart none is waited for: a law would take the wait for a queue.
+    #[test]
+    fn slow_packets_carry_no_acknowledgement() {
+        for (interval, at_once) in [(10, false), (1000, true)] {
+            let burst = Burst { size: 100, interval };
+            let terms = Terms {
+                buffer: 300,
+                packet: 100,
+                burst: Burst { size: 100, interval: 1 },
+                outstanding: 2,
+                write: true,
+                ..Terms::default()
+            };
+            let start = Start { spacing: Spacing::Even, burst, train: 0 };
+            let mut sender =
+                Sender::new(Dialect::V5, &terms, start, Burst { size: 1, interval: 0 });
+            (0..2).for_each(|_| sender.fill(300, false));
+            sender.receive(Time::ZERO, &[message(1, 1, Said::Go)]);
+            sender.take_ack(Time::ZERO);
+            sender.receive(Time::ZERO, &[message(2, 2, Said::Go)]);
+            assert_eq!(sender.take_ack(Time::ZERO).is_some(), at_once, "{interval} ms");
+        }
     }
 
     /// In versions 4 and 5 the receiver learns at once that something was sent, even if that is lost.

@@ -16,7 +16,7 @@
 //! them.
 
 use super::contest::Contest;
-use super::window::{Least, MOST_RATE, OwnLoss, PARTS, Window};
+use super::window::{Least, Losses, MOST_RATE, OwnLoss, PARTS, Window};
 use super::{Arrival, Law, on_path};
 use crate::netblt::wire::{Burst, Dialect, Terms};
 use trunkline_core::{Span, Time};
@@ -27,13 +27,18 @@ const DOUBLE: u64 = 200;
 const ENOUGH: u64 = 75;
 /// Percent of an offer that came through if all did.
 const THROUGH: u64 = 97;
-/// Percent of the rate when more is tried, and when the queue is let go.
-const MORE: u64 = 112;
+/// Percent of the rate when the queue is let go.
 const LESS: u64 = 92;
 /// Stretches at the rate itself between two trials.
 const HOLD: u32 = 3;
 /// Stretches with a queue that does not go, although less is sent, after which it is somebody else's.
 const STANDS: u32 = 6;
+/// The same soon after a contest (a choice, as are the three that follow).
+const STANDS_AGAIN: u32 = 3;
+/// The time from one breath to the next, at least, unless thirty round trips are longer.
+const BREATH: Span = Span::from_secs(5);
+/// Stretches of a breath at most, behind the first.
+const BREATHS: u32 = 6;
 /// Packets that a stretch has at least.
 const PACKETS: u64 = 24;
 /// Percent of the rate below which what is lost is the path's own loss.
@@ -46,7 +51,7 @@ const INTERVAL: u64 = 100;
 const SLOWEST: Span = Span::from_secs(2);
 /// From packet to packet as long as nothing is known (a choice: slower than any sender begins).
 const UNKNOWN: Span = Span::from_millis(100);
-/// For how long the shortest round trip is remembered, at least.
+/// For how long the shortest round trip is remembered, at least, and the end of a contest.
 const MEMORY: Span = Span::from_secs(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,12 +60,12 @@ enum Phase {
     /// Lets the queue go that was built.
     Drain,
     Hold(u32),
-    /// Tries so many percent of the rate.
+    /// Tries so much more than the rate, in bytes per second.
     More(u64),
     /// Somebody else keeps a queue.
     Contest,
-    /// Sends two thirds for a while, to see whether the queue goes: first until that can show.
-    Breathe(bool),
+    /// Sends little for a while, to see whether the queue goes: after so many stretches.
+    Breathe(u32),
 }
 
 /// The law.
@@ -88,8 +93,13 @@ pub struct Adaptive {
     turned: Time,
     /// The path's own loss, as it was while less than the rate was sent.
     own_loss: OwnLoss,
-    /// The window of a contest.
+    /// The window of a contest, and when it was last interrupted to see whether the queue goes.
     contest: Option<Contest>,
+    breathed: Option<Time>,
+    /// When the latest contest ended.
+    left: Option<Time>,
+    /// The round trip before that, and at the latest look.
+    before: (Span, Span),
     /// Stretches in a row with a queue although this law sends less, and the rate before.
     standing: (u32, u64),
     /// Stretches in a row in which less than offered came through.
@@ -115,6 +125,9 @@ impl Adaptive {
             turned: Time::ZERO,
             own_loss: OwnLoss::default(),
             contest: None,
+            breathed: None,
+            left: None,
+            before: (Span::ZERO, Span::ZERO),
             standing: (0, 0),
             behind: 0,
         }
@@ -132,14 +145,10 @@ impl Adaptive {
         self.shortest.get().unwrap_or(Span::from_millis(10))
     }
 
-    /// A queue that is none: a sixteenth of the round trip, or the time of four packets at the highest rate, or of two at the
-    /// rate that is offered, because an acknowledgement travels with the next packet.
+    /// A queue that is none: a sixteenth of the round trip, or the time of four packets at the highest rate.
     fn tolerated(&self) -> Span {
-        let time = |packets: u64, rate: u64| {
-            Span::from_nanos(packets * self.packet * 1_000_000_000 / rate.max(1))
-        };
-        let packets = time(4, self.highest).max(time(2, self.offered.max(self.highest / 1000)));
-        self.base().scaled(1, 16).max(packets).max(Span::from_millis(1))
+        let packets = 4 * self.packet * 1_000_000_000 / self.highest.max(1);
+        self.base().scaled(1, 16).max(Span::from_nanos(packets)).max(Span::from_millis(1))
     }
 
     /// Whether the stretch has lasted long enough.
@@ -159,44 +168,59 @@ impl Adaptive {
         }
         let losses = window.losses();
         let all = std::mem::take(&mut self.since).losses();
-        let is_excess = match self.contest {
-            Some(_) => self.own_loss.is_more(all),
-            None => self.own_loss.is_exceeded(losses),
-        };
+        let excess = self.excess(losses, all);
         // Below the rate, and without a queue, nothing is lost for want of room. In the beginning neither is known: beside
         // somebody who fills the line, his queue is in the first round trips, and what is lost in it is not the path's loss.
-        let is_unsure = self.phase == Phase::Start && is_excess;
+        let is_unsure = self.phase == Phase::Start && excess > 0;
         let is_idle = self.contest.is_none() && !is_unsure && self.queue() <= self.tolerated();
         if is_idle && self.offered * 100 <= self.rate * BELOW_RATE {
-            self.own_loss.take(losses);
+            self.own_loss.take(self.own_loss.explained(losses));
         }
         let counted = through * PARTS / (PARTS - self.own_loss.share());
-        self.next(now, counted, is_excess);
+        self.next(now, counted, all, excess);
     }
 
-    fn next(&mut self, now: Time, counted: u64, is_excess: bool) {
+    /// Packets lost beyond what the path loses by chance. In a contest one is enough.
+    fn excess(&self, losses: Losses, all: Losses) -> u64 {
+        match self.contest {
+            Some(_) => self.own_loss.over(all),
+            None if self.own_loss.is_exceeded(losses) => self.own_loss.over(losses).max(1),
+            None => 0,
+        }
+    }
+
+    fn next(&mut self, now: Time, counted: u64, all: Losses, excess: u64) {
         self.highest = self.highest.max(self.rate);
-        let queue = self.queue();
-        if self.stands(queue) {
+        let (queue, is_excess) = (self.queue(), excess > 0);
+        let is_holding = matches!(self.phase, Phase::Hold(_) | Phase::Drain);
+        if is_holding && self.stands(now, queue, is_excess) {
             return self.enter(now);
         }
+        if is_holding && is_excess && queue <= self.tolerated() && self.may_breathe(now) {
+            return self.breathe(now);
+        }
         match self.phase {
-            Phase::Contest => self.contend(now, is_excess),
-            Phase::Breathe(false) => {
-                self.phase = Phase::Breathe(true);
-                self.make_offer(self.rate * 2 / 3);
-            }
-            // What would not make it enter does not keep it.
-            Phase::Breathe(true) if queue <= self.tolerated().scaled(2, 1) => {
-                self.contest = None;
+            Phase::Contest => self.contend(now, (all.sent, excess)),
+            Phase::Breathe(count) => self.breathed(now, count, (counted, all, is_excess)),
+            Phase::Start | Phase::More(_) => self.search(counted, is_excess, queue),
+            Phase::Drain => {
                 self.phase = Phase::Hold(0);
-                self.rate = self.rate.min(counted * 2);
-                self.make_offer(self.rate);
+                self.turn(now);
+                self.hold(counted, is_excess, queue);
             }
-            Phase::Breathe(true) => {
-                self.phase = Phase::Contest;
-                self.contend(now, false);
+            Phase::Hold(count) if count >= HOLD && queue <= self.tolerated() => {
+                self.try_more(self.step());
             }
+            Phase::Hold(count) => {
+                self.phase = Phase::Hold(count + 1);
+                self.hold(counted, is_excess, queue);
+            }
+        }
+    }
+
+    /// A stretch of the beginning, or of a trial, ends.
+    fn search(&mut self, counted: u64, is_excess: bool, queue: Span) {
+        match self.phase {
             Phase::Start if counted < self.offered * ENOUGH / 100 => {
                 self.rate = counted.min(self.rate);
                 self.phase = Phase::Drain;
@@ -205,10 +229,9 @@ impl Adaptive {
             Phase::Start if self.offered < self.rate => {
                 self.make_offer((self.offered * DOUBLE / 100).min(self.rate));
             }
-            Phase::Start => self.try_more(MORE),
-            Phase::More(gain) if counted >= self.offered * THROUGH / 100 && !is_excess => {
+            Phase::More(step) if counted >= self.offered * THROUGH / 100 && !is_excess => {
                 self.rate = self.rate.max(self.offered);
-                self.try_more((gain * 2 - 100).min(DOUBLE));
+                self.try_more((2 * step).min(self.rate));
             }
             Phase::More(_) => {
                 let least = self.rate * LESS / 100;
@@ -220,28 +243,14 @@ impl Adaptive {
                 self.phase = Phase::Drain;
                 self.make_offer(self.drained(queue).min(self.rate * LESS / 100));
             }
-            Phase::Drain => {
-                self.phase = Phase::Hold(0);
-                self.turn(now);
-                self.hold(counted, is_excess, queue);
-            }
-            Phase::Hold(count) if count >= HOLD && queue <= self.tolerated() => {
-                self.try_more(MORE);
-            }
-            Phase::Hold(count) => {
-                self.phase = Phase::Hold(count + 1);
-                self.hold(counted, is_excess, queue);
-            }
+            _ => self.try_more(self.step()),
         }
     }
 
-    /// Whether a queue stands that does not go.
-    fn stands(&mut self, queue: Span) -> bool {
-        let is_holding = matches!(self.phase, Phase::Hold(_) | Phase::Drain);
-        if !is_holding {
-            return false;
-        }
-        if queue <= self.tolerated().scaled(2, 1) {
+    /// Whether a queue stands that does not go although less is sent. If packets are lost in it, less of it tells.
+    fn stands(&mut self, now: Time, queue: Span, is_excess: bool) -> bool {
+        let least = self.tolerated().scaled(if is_excess { 1 } else { 2 }, 1);
+        if queue <= least {
             self.standing.0 = 0;
             return false;
         }
@@ -249,7 +258,8 @@ impl Adaptive {
             self.standing.1 = self.rate;
         }
         self.standing.0 += 1;
-        self.standing.0 >= STANDS
+        let was_there = self.left.is_some_and(|at| now.since(at) < MEMORY);
+        self.standing.0 >= if was_there { STANDS_AGAIN } else { STANDS }
     }
 
     /// Somebody else keeps the queue: from now on a window counts, at first what was in flight before.
@@ -262,21 +272,78 @@ impl Adaptive {
         self.make_offer(self.standing.1);
     }
 
-    fn contend(&mut self, now: Time, is_excess: bool) {
+    fn contend(&mut self, now: Time, losses: (u64, u64)) {
         let round = self.latest.unwrap_or(self.base());
         let Some(contest) = &mut self.contest else { return };
-        let window = if is_excess { contest.shrink(now) } else { contest.grow(now) };
-        self.rate = per_second(window, round).min(MOST_RATE);
-        if is_excess {
-            self.phase = Phase::Breathe(false);
-            return self.make_offer(self.rate * 2 / 3);
+        let shrinks = contest.is_to_shrink(now, round, losses);
+        match shrinks {
+            true => contest.shrink(now),
+            false => contest.grow(now, round),
         }
+        self.rate = per_second(contest.window(), round).min(MOST_RATE);
+        match self.may_breathe(now) && (shrinks || self.breathed.is_some()) {
+            true => self.breathe(now),
+            false => self.make_offer(self.rate),
+        }
+    }
+
+    fn may_breathe(&self, now: Time) -> bool {
+        let pause = BREATH.max(self.base().scaled(30, 1));
+        self.breathed.is_none_or(|at| now.since(at) > pause)
+    }
+
+    /// Sends little for a while: half, or a third if no queue is seen, so that even one that is in every round trip shows.
+    fn breathe(&mut self, now: Time) {
+        let round = self.latest.unwrap_or(self.base());
+        (self.breathed, self.before) = (Some(now), (round, round));
+        self.phase = Phase::Breathe(0);
+        self.make_offer(self.breath());
+    }
+
+    fn breath(&self) -> u64 {
+        self.rate / if self.contest.is_some() { 2 } else { 3 }
+    }
+
+    /// A stretch of a breath ends. As long as the round trip becomes shorter it goes on. If the queue has gone, the contest is
+    /// over; what would not make it begin does not keep it. What is lost without a queue is the path's own.
+    fn breathed(&mut self, now: Time, count: u32, stretch: (u64, Losses, bool)) {
+        let (counted, losses, is_excess) = stretch;
+        let latest = self.latest.unwrap_or(self.base());
+        let is_shorter = |than: Span| latest + self.tolerated() < than;
+        let (goes, went) = (is_shorter(self.before.1), is_shorter(self.before.0));
+        let is_gone = self.queue() <= self.tolerated().scaled(2, 1);
+        if count == 0 || goes && !is_gone && count < BREATHS {
+            self.before.1 = latest;
+            self.phase = Phase::Breathe(count + 1);
+            return self.make_offer(self.breath());
+        }
+        if self.contest.is_none() && went {
+            self.standing.1 = self.rate;
+            return self.enter(now);
+        }
+        if !is_gone && (went || is_excess) {
+            self.phase = Phase::Contest;
+            return self.contend(now, (0, 0));
+        }
+        if !is_gone {
+            // A round trip that stays as long although less is sent has no queue in it: the path has become longer.
+            self.shortest.restart(latest);
+        }
+        self.left = self.contest.take().map(|_| now).or(self.left);
+        self.own_loss.correct(losses);
+        self.phase = Phase::Hold(0);
+        self.rate = self.rate.min(counted * 4);
         self.make_offer(self.rate);
     }
 
-    fn try_more(&mut self, gain: u64) {
-        self.phase = Phase::More(gain);
-        self.make_offer(self.rate * gain / 100);
+    /// An eighth of the rate, or a sixteenth of the highest: who has little tries relatively more, so that rates come together.
+    fn step(&self) -> u64 {
+        (self.rate / 8).max(self.highest / 16)
+    }
+
+    fn try_more(&mut self, step: u64) {
+        self.phase = Phase::More(step);
+        self.make_offer(self.rate + step);
     }
 
     /// Holds the rate, or what is left of it.

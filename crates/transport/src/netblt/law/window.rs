@@ -9,6 +9,17 @@ pub const PARTS: u64 = 1 << 16;
 /// The highest rate that is counted, in bytes per second: what comes at one instant came at no rate.
 pub const MOST_RATE: u64 = 1 << 40;
 
+/// Packets that were sent for the first time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// All of them.
+    pub sent: u64,
+    /// Those that did not come.
+    pub lost: u64,
+    /// Gaps that they left.
+    pub gaps: u64,
+}
+
 /// The packets of a stretch of time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Window {
@@ -21,6 +32,7 @@ pub struct Window {
     fresh: u64,
     from: Option<u64>,
     reach: u64,
+    gaps: u64,
 }
 
 impl Window {
@@ -37,6 +49,7 @@ impl Window {
             // What began before the window is not counted.
             if place >= from {
                 self.fresh += 1;
+                self.gaps += u64::from(place - from > self.reach);
                 self.reach = self.reach.max(place + 1 - from);
             }
         }
@@ -60,51 +73,85 @@ impl Window {
     }
 
     /// Packets that were sent for the first time, and those of them that did not come.
-    pub fn losses(&self) -> (u64, u64) {
-        (self.reach, self.reach - self.fresh.min(self.reach))
+    pub fn losses(&self) -> Losses {
+        let lost = self.reach - self.fresh.min(self.reach);
+        Losses { sent: self.reach, lost, gaps: self.gaps.min(lost) }
     }
 }
 
 /// The share of packets that a path loses of itself.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct OwnLoss {
-    sent: u64,
-    lost: u64,
-}
+pub struct OwnLoss(Losses);
 
 /// Packets after which the older ones count half.
 const AGE: u64 = 4000;
+/// Packets that are kept at least if others are to weigh as much.
+const ENOUGH: u64 = 100;
 
 impl OwnLoss {
     /// Counts packets, of which so many were lost.
-    pub fn take(&mut self, (sent, lost): (u64, u64)) {
-        self.sent += sent;
-        self.lost += lost;
-        if self.sent > AGE {
-            (self.sent, self.lost) = (self.sent / 2, self.lost / 2);
+    pub fn take(&mut self, losses: Losses) {
+        self.0.sent += losses.sent;
+        self.0.lost += losses.lost;
+        self.0.gaps += losses.gaps;
+        if self.0.sent > AGE {
+            self.halve();
         }
+    }
+
+    fn halve(&mut self) {
+        let Losses { sent, lost, gaps } = self.0;
+        self.0 = Losses { sent: sent / 2, lost: lost / 2, gaps: gaps / 2 };
+    }
+
+    /// Counts packets that weigh as much as all before, or nearly.
+    pub fn correct(&mut self, losses: Losses) {
+        while self.0.sent > losses.sent.max(ENOUGH) {
+            self.halve();
+        }
+        self.take(losses);
     }
 
     /// The share, in [`PARTS`].
     pub fn share(&self) -> u64 {
-        (self.lost * PARTS / self.sent.max(1)).min(PARTS / 2)
+        (self.0.lost * PARTS / self.0.sent.max(1)).min(PARTS / 2)
     }
 
-    /// Whether so many lost packets are more than the path's own by two standard deviations: of a path that loses nothing,
-    /// one is.
-    pub fn is_more(&self, (sent, lost): (u64, u64)) -> bool {
-        let expected = self.lost * sent / self.sent.max(1);
-        let over = lost.saturating_sub(expected);
-        over * over > 4 * expected && over > 0
+    fn expected(&self, sent: u64) -> u64 {
+        self.0.lost * sent / self.0.sent.max(1)
+    }
+
+    /// By how much the variance of a number of losses is greater than its mean, because they come in bursts whose lengths are
+    /// drawn: E(L²) / E(L).
+    fn spread(&self) -> u64 {
+        (2 * self.0.lost / self.0.gaps.max(1)).max(2) - 1
+    }
+
+    /// The lost packets that are not the path's own: those beyond the expected number, if they are more by two standard
+    /// deviations. Of a path that loses nothing one is.
+    pub fn over(&self, losses: Losses) -> u64 {
+        let expected = self.expected(losses.sent);
+        let over = losses.lost.saturating_sub(expected);
+        if over * over > 4 * expected * self.spread() { over } else { 0 }
     }
 
     /// Whether so many lost packets are more than chance explains: beyond the expected number by three standard deviations
-    /// (of a Poisson distribution), by two packets and by a fiftieth.
-    pub fn is_exceeded(&self, (sent, lost): (u64, u64)) -> bool {
+    /// (of a Poisson distribution of bursts, and of what is known of its mean), by two packets and by a fiftieth.
+    pub fn is_exceeded(&self, losses: Losses) -> bool {
+        losses.lost > self.most(losses.sent)
+    }
+
+    /// The packets, of which no more are lost than chance explains.
+    pub fn explained(&self, losses: Losses) -> Losses {
+        Losses { lost: losses.lost.min(self.most(losses.sent)), ..losses }
+    }
+
+    fn most(&self, sent: u64) -> u64 {
         // Of a path that is hardly known one more loss is expected.
-        let expected = (self.lost + 1) * sent / (self.sent + sent).max(1);
-        let over = lost.saturating_sub(expected);
-        over > 2 + sent / 50 && over * over > 9 * (expected + 1)
+        let expected = self.expected(sent) + sent / (self.0.sent + sent).max(1);
+        let unknown = (expected * sent).checked_div(self.0.sent).unwrap_or(0);
+        let variance = (expected + unknown + 1) * self.spread();
+        expected + (2 + sent / 50).max((9 * variance).isqrt())
     }
 }
 
@@ -125,6 +172,11 @@ impl<T: Ord + Copy> Least<T> {
     /// The least of this period and the one before.
     pub fn get(&self) -> Option<T> {
         self.now.into_iter().chain(self.before).min()
+    }
+
+    /// Forgets what was seen but for this value.
+    pub fn restart(&mut self, value: T) {
+        (self.now, self.before) = (Some(value), None);
     }
 
     /// A period ends.
@@ -149,7 +201,7 @@ mod tests {
             window.take(&arrival(at * 1000, Some(place)));
         }
         window.take(&arrival(10_000, None));
-        assert_eq!((window.count(), window.losses()), (9, (10, 2)));
+        assert_eq!((window.count(), window.losses()), (9, Losses { sent: 10, lost: 2, gaps: 2 }));
         assert_eq!((window.rate(), window.span()), (800_000, Span::from_millis(10)));
     }
 
@@ -160,14 +212,40 @@ mod tests {
         assert_eq!(window.rate(), MOST_RATE);
     }
 
+    fn losses(sent: u64, lost: u64, gaps: u64) -> Losses {
+        Losses { sent, lost, gaps }
+    }
+
     #[test]
     fn loss_beyond_chance_is_told_from_the_paths_own() {
         let mut own = OwnLoss::default();
-        (0..40).for_each(|_| own.take((100, 5)));
+        (0..40).for_each(|_| own.take(losses(100, 5, 5)));
         assert_eq!(own.share() * 100 / PARTS, 4);
-        assert!(!own.is_exceeded((100, 9)) && !own.is_more((100, 9)));
-        assert!(own.is_exceeded((100, 20)) && own.is_more((100, 11)));
-        assert!(OwnLoss::default().is_more((50, 1)) && !OwnLoss::default().is_exceeded((50, 1)));
+        let excess = |own: &OwnLoss, lost| own.is_exceeded(losses(100, lost, lost));
+        let over = |own: &OwnLoss, lost| own.over(losses(100, lost, lost));
+        assert!(!excess(&own, 9) && over(&own, 9) == 0);
+        assert!(excess(&own, 20) && over(&own, 11) == 6);
+        assert_eq!(own.explained(losses(100, 60, 60)).lost, 12);
+        let unknown = OwnLoss::default();
+        assert!(over(&unknown, 1) == 1 && !excess(&unknown, 1));
+    }
+
+    /// Of a path that loses ten packets in a row now and then, twenty of a hundred lost are chance.
+    #[test]
+    fn bursts_of_losses_are_chance_on_a_path_that_has_them() {
+        let mut own = OwnLoss::default();
+        (0..40).for_each(|stretch| own.take(losses(100, stretch % 2 * 10, stretch % 2)));
+        assert!(!own.is_exceeded(losses(100, 30, 3)) && own.over(losses(100, 20, 2)) == 0);
+        assert!(own.is_exceeded(losses(100, 60, 6)));
+    }
+
+    /// What a path loses has changed: packets without a queue weigh as much as all before.
+    #[test]
+    fn a_path_that_has_changed_is_learned_anew() {
+        let mut own = OwnLoss::default();
+        (0..40).for_each(|_| own.take(losses(100, 0, 0)));
+        own.correct(losses(100, 20, 20));
+        assert!((10..=12).contains(&(own.share() * 100 / PARTS)), "{}", own.share());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::super::terms::SPREAD;
 use super::super::wire::{Burst, Message, Said};
-use super::{Outgoing, PROMPT, Sender, packets, slower};
+use super::{Outgoing, PROMPT, SOON, Sender, packets, slower};
 use trunkline_core::{Span, Time};
 
 impl Sender {
@@ -39,7 +39,9 @@ impl Sender {
     fn ack_by(&mut self, now: Time) {
         let patience =
             PROMPT.max(Span::from_millis(self.pace.burst().interval.into()).scaled(1, 2));
-        let due = match self.could_send() {
+        // A law takes the wait for the next packet for a queue.
+        let is_slow = self.pace.is_even() && !self.dialect.is_classic() && self.pace.gap() > SOON;
+        let due = match self.could_send() && !is_slow {
             true => now + patience,
             false => now,
         };
