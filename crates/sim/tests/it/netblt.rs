@@ -127,10 +127,10 @@ fn four_transfers_share_a_line() {
 /// that shrinks with each loss had 0.06 of the line.
 #[test]
 fn a_transfer_lives_beside_tcp() {
-    // Missed: 0.71 beside Reno with 50 kB, and 0.19 beside BBR with that (docs/transfer.md).
-    let mut cases = vec![("bbr", "100kB"), ("bbr", "200kB"), ("cubic", "50kB")];
+    // Beside BBR with 50 kB it has 0.19 (docs/transfer.md).
+    let mut cases = vec![("bbr", "100kB"), ("bbr", "200kB")];
     for congestion in ["cubic", "reno"] {
-        cases.extend(["100kB", "200kB"].map(|limit| (congestion, limit)));
+        cases.extend(["50kB", "100kB", "200kB"].map(|limit| (congestion, limit)));
     }
     for (congestion, limit) in cases {
         let line = format!("rate = \"20Mbit/s\"\ndelay = \"20ms\"\nlimit = \"{limit}\"");
