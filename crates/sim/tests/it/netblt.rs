@@ -113,14 +113,16 @@ fn a_transfer_that_comes_later_shares() {
     }
 }
 
-/// Four transfers that begin at once: none takes what the others lose for the path's own loss, and the line with it (one had
-/// 0.93 of it).
+/// Four transfers that begin at once: none takes what the others lose for the path's own loss, and the line with it. (A law that
+/// did gave one of them 0.86 and 0.85 of what came.)
 #[test]
 fn four_transfers_share_a_line() {
-    let line = "rate = \"20Mbit/s\"\ndelay = \"20ms\"\nlimit = \"50kB\"";
-    let rates = rates(&run(line, &[ADAPTIVE; 4], 40), 40);
-    let most = rates.iter().copied().fold(0.0, f64::max);
-    assert!(most < 0.6 * rates.iter().sum::<f64>(), "{rates:?}");
+    for limit in ["25kB", "100kB"] {
+        let line = format!("rate = \"20Mbit/s\"\ndelay = \"20ms\"\nlimit = \"{limit}\"");
+        let rates = rates(&run(&line, &[ADAPTIVE; 4], 40), 40);
+        let most = rates.iter().copied().fold(0.0, f64::max);
+        assert!(most < 0.6 * rates.iter().sum::<f64>(), "{limit}: {rates:?}");
+    }
 }
 
 /// TCP that fills the queue neither starves a transfer nor is starved by it. BBR does not yield to losses; beside it a window
