@@ -3,7 +3,8 @@
 
 A study is copied, one value in the copy is multiplied by 1 + STEP and by 1 - STEP, and `trunkline study run` does it
 again. Parameters that are `like` another one change with it. Cells are those of published-and-ours.csv that have a
-published value and a tolerance and rest on a run; results of formulas that use measured values are among them.
+published value and a tolerance and rest on a run; results of formulas that use measured values are among them. A cell that
+the changed study no longer gives vanishes, and is lost if it was within its tolerance.
 
   scripts/sensitivity.py studies/vandewater1988 --trunkline target/release/trunkline
   scripts/sensitivity.py studies/hawley1989 --messages 40 --transfers 3 --work /tmp/sensitivity      # resumed if interrupted
@@ -169,7 +170,8 @@ class Runs:
         return text[start:end]
 
     def cells(self, name, edits, seed=None):
-        """Cells of the study with edits, a list of (file, key, text of the value): key to (published, ours, verdict)."""
+        """Cells of the study with edits, a list of (file, key, text of the value): key to (published, ours, verdict).
+        A judged cell that a run was to give and did not has None for ours."""
         out = self.kept / name
         if not (out / "published-and-ours.csv").exists():
             self.run(out, edits, seed)
@@ -181,7 +183,13 @@ class Runs:
                     found[cell] = (None, float(row["ours"]), True)
                 elif row["verdict"] in ("within", "outside"):
                     found[cell] = (float(row["published"]), float(row["ours"]), row["verdict"] == "within")
+                elif row["verdict"] == "missing":
+                    found[cell] = (float(row["published"]), None, False)
         return found
+
+    def reference(self):
+        """The cells of the study as it is, those that it gives."""
+        return {cell: one for cell, one in self.cells("reference", []).items() if one[1] is not None}
 
     def reached(self, edits):
         """The scenario files that the edits can change."""
@@ -244,16 +252,18 @@ class Runs:
 
 
 def moved(reference, changed):
-    """How cells moved: the number, the furthest in per cent of its published value, those met and those missed since."""
+    """How cells moved: each move in per cent of its published value, the furthest, those that vanished, those met and
+    those missed since. A cell that no run of the changed study could reach is not among those changed."""
+    vanished = [cell for cell in reference if cell in changed and changed[cell][1] is None]
     moves = {
         cell: 100 * (changed[cell][1] - ours) / published
         for cell, (published, ours, _) in reference.items()
-        if cell in changed and published and changed[cell][1] != ours
+        if cell in changed and cell not in vanished and published and changed[cell][1] != ours
     }
     furthest = max(moves, key=lambda cell: abs(moves[cell]), default=None)
     lost = [cell for cell, one in reference.items() if one[2] and not changed.get(cell, one)[2]]
     gained = [cell for cell, one in reference.items() if not one[2] and changed.get(cell, one)[2]]
-    return moves, furthest, lost, gained
+    return moves, furthest, vanished, lost, gained
 
 
 def watched(reference, changed):
@@ -271,16 +281,16 @@ def words(reference, changed):
     """One cell of the table printed."""
     if all(one[0] is None for one in reference.values()):
         return watched(reference, changed)
-    moves, furthest, lost, gained = moved(reference, changed)
-    if furthest is None:
+    moves, furthest, vanished, lost, gained = moved(reference, changed)
+    if furthest is None and not vanished:
         return "none"
-    table, cell = furthest
-    far = f"{moves[furthest]:+.1f} %"
-    return f"{len(moves)} move, furthest {far} ({table}: {cell}); {len(lost)} lost, {len(gained)} gained"
+    far = f", furthest {moves[furthest]:+.1f} % ({furthest[0]}: {furthest[1]})" if furthest else ""
+    gone = f", {len(vanished)} vanish" if vanished else ""
+    return f"{len(moves)} move{far}{gone}; {len(lost)} lost, {len(gained)} gained"
 
 
 def table(runs, args):
-    reference = runs.cells("reference", [])
+    reference = runs.reference()
     met = sum(one[2] for one in reference.values())
     print(f"{len(reference)} values watched.\n" if args.watch else f"{len(reference)} judged cells, {met} within their tolerance.\n")
     for seed in range(2, 2 + args.seeds):
@@ -303,15 +313,18 @@ def table(runs, args):
 
 
 def one_setting(runs, args):
-    reference = runs.cells("reference", [])
+    reference = runs.reference()
     name = "set-" + hashlib.sha256(json.dumps(args.set).encode()).hexdigest()[:16]
     changed = runs.cells(name, [tuple(one) for one in args.set])
-    moves, _, lost, gained = moved(reference, changed)
+    moves, _, vanished, lost, gained = moved(reference, changed)
     print(words(reference, changed))
     for cell in sorted(moves, key=lambda cell: -abs(moves[cell])):
         mark = " lost" if cell in lost else " gained" if cell in gained else ""
         published, before, _ = reference[cell]
         print(f"  {cell[0]}: {cell[1]}: {before:.6g} -> {changed[cell][1]:.6g} for {published:.6g}{mark}")
+    for cell in vanished:
+        published, before, _ = reference[cell]
+        print(f"  {cell[0]}: {cell[1]}: {before:.6g} -> nothing for {published:.6g}{' lost' if cell in lost else ''}")
 
 
 def main():

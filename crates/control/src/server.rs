@@ -1,5 +1,6 @@
 //! The server: a thread of its own, one request to a connection.
 
+use crate::discovery::sockets_in;
 use crate::routes::{Answer, admit, answer};
 use crate::socket::{Claim, claim};
 use crate::{ControlError, SetRequest};
@@ -57,7 +58,8 @@ pub struct Server {
 
 impl Server {
     /// Starts to answer on `socket_path`, which gets mode 0600. A socket that an earlier run has left
-    /// there is replaced. The directory is made with mode 0700 if it is missing.
+    /// there is replaced, and sockets of killed runs beside it are removed. The directory is made with mode 0700 if it
+    /// is missing.
     ///
     /// # Errors
     /// If another run answers there, something else lies there, or the system refuses.
@@ -66,6 +68,7 @@ impl Server {
         controller: Arc<dyn Controller>,
     ) -> Result<Server, ControlError> {
         let (claim, listener) = claim(socket_path)?;
+        remove_stale_beside(&claim);
         let system = |cause| ControlError::system("serve", socket_path, cause);
         listener.set_nonblocking(true).map_err(system)?;
         let runtime = runtime().map_err(system)?;
@@ -90,6 +93,14 @@ impl Drop for Server {
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the control server panicked");
         }
+    }
+}
+
+/// Removes what killed runs left in the directory; who looks for the running ones does the removing.
+fn remove_stale_beside(claim: &Claim) {
+    let looked = claim.path().parent().map_or(Ok(Vec::new()), sockets_in);
+    if let Err(error) = looked {
+        tracing::warn!("{error}");
     }
 }
 

@@ -239,6 +239,21 @@ fn stale_sockets_are_replaced_and_live_ones_are_not() {
     drop(server);
 }
 
+/// A killed run cannot remove its socket; whoever starts next does, and leaves alone what is alive or is no run's.
+#[test]
+fn what_killed_runs_left_is_removed_by_the_next_start() {
+    let run = running();
+    let beside = |name: &str| run.directory.path().join(name);
+    for name in ["2.sock", "other.sock"] {
+        drop(UnixListener::bind(beside(name)).unwrap());
+    }
+    let next = Server::start(&beside("3.sock"), Arc::new(Fake::default())).unwrap();
+    assert!(!beside("2.sock").exists());
+    assert!(beside("other.sock").exists());
+    assert!(run.client().get("/v1/path").is_ok(), "the first is as it was");
+    assert!(Client::connect(next.path()).unwrap().get("/").is_ok());
+}
+
 #[test]
 fn what_is_no_socket_is_not_touched() {
     let directory = tempfile::tempdir().unwrap();
