@@ -13,6 +13,7 @@ use crate::{listed, paced, run, tcp};
 use trunkline_core::Span;
 use trunkline_engine::{Engine, EngineError, EngineName, Note, NoteKind, Pace, Run};
 use trunkline_scenario::{Network, NetworkError, Reply, Scenario, Traffic, Transport, Workload};
+use trunkline_transport::WAITING;
 
 /// User bytes by which a sink answers the empty message at a transfer's end.
 const CONFIRMATION: u32 = 4;
@@ -260,7 +261,28 @@ fn transfer(
             format!("{total} exceed the scenario's latest end, {}", network.scenario().stop_after),
         ));
     }
+    let bursts = group.bursts(network, first).into_iter();
+    notes.extend(bursts.map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text)));
+    let held = WAITING + group.under_way(first).unwrap_or(0);
+    notes.extend(short_test(traffic, held, cycle.claim.bytes, grant));
     standing(network, index, group, grant, list, notes);
+}
+
+/// The share by which a test may be too short for the long run without a word.
+const SHORT: f64 = 0.02;
+
+/// Writes return before the far end has them: in a test of a stated time the host takes `held` bytes more than the long
+/// run says.
+fn short_test(traffic: &Traffic, held: u64, write: u64, grant: Grant) -> Option<Note> {
+    let Workload::TimedTransfer { duration, .. } = traffic.workload else { return None };
+    let writes = duration.as_secs_f64() / grant.cycle.as_secs_f64();
+    let early = held as f64 / write.max(1) as f64;
+    let share = early / (writes + early);
+    let text = format!(
+        "the test is short: up to {:.0} % of its writes return sooner, for the host still holds {held} bytes at its end",
+        100.0 * share
+    );
+    (share > SHORT).then(|| Note::of_traffic(&traffic.name, NoteKind::Assumed, text))
 }
 
 /// The queue before the line that limits a transfer.

@@ -8,7 +8,7 @@ use crate::transfer::{Cycle, cycle};
 use crate::way::{Resource, line_name};
 use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::Span;
-use trunkline_path::{LinkSpec, Sharing};
+use trunkline_path::{LinkSpec, Sharing, Standing as Kept};
 use trunkline_scenario::{Network, Transport, Workload};
 
 /// Data bytes of a T1 frame: what one channel sends at most before the frame is closed (Hawley 1989 §2.1).
@@ -165,7 +165,7 @@ impl<'a> Group<'a> {
 
     /// The smallest full packet of the flows at a line, for a limit in packets.
     fn least_packet(&self, resource: Resource) -> u32 {
-        let packets = self.limited_by(resource).filter_map(|index| {
+        let packets = self.across(resource).into_iter().filter_map(|index| {
             let block = self.cycles[index].block;
             self.flows[index].there.speech.packets(block).first().map(|packet| packet.bytes)
         });
@@ -185,7 +185,7 @@ impl<'a> Group<'a> {
     }
 
     /// Bytes that a flow may have under way, trailers included; `None` without a window.
-    fn under_way(&self, index: usize) -> Option<u64> {
+    pub fn under_way(&self, index: usize) -> Option<u64> {
         let (flow, cycle) = (&self.flows[index], &self.cycles[index]);
         let blocks = u64::from(flow.there.speech.outstanding?);
         let blocks = match flow.there.from.0.interface.requests {
@@ -247,6 +247,39 @@ impl<'a> Group<'a> {
     /// Whether any flow asks anything of a stage.
     pub fn uses(&self, resource: Resource) -> bool {
         self.cycles.iter().any(|cycle| cycle.claim.demands.contains_key(&resource))
+    }
+
+    /// What the formulas leave out of lines on a flow's way that are not full: bursts of the windows of all flows there
+    /// may overflow the queue, or its discipline drop some of them.
+    pub fn bursts(&self, network: &Network<'_>, index: usize) -> Vec<String> {
+        let full = self.full_stages();
+        let stages = self.flows[index].there.way.stages.iter().map(|stage| stage.resource);
+        stages
+            .filter(|resource| !full.contains(resource))
+            .filter_map(|r| self.burst(network, r))
+            .collect()
+    }
+
+    fn burst(&self, network: &Network<'_>, resource: Resource) -> Option<String> {
+        let Resource::Line(link, reversed) = resource else { return None };
+        let spec = line(network, link, reversed);
+        let windows: u64 =
+            self.across(resource).into_iter().filter_map(|index| self.under_way(index)).sum();
+        let (name, limit) = (line_name(network, link, reversed), spec.discipline.limit());
+        if windows > limit.most_bytes(self.least_packet(resource)) {
+            return Some(format!(
+                "{windows} bytes of windows at once overflow the queue of {name} ({limit}); losses of bursts are left out"
+            ));
+        }
+        let assumed = spec.discipline.assumptions();
+        let drains = Throughput::from(spec.rate?).time_for(windows);
+        let bears = match assumed.standing {
+            Kept::Delay(target) => drains <= target,
+            Kept::Bytes(bytes) => windows <= bytes,
+            Kept::Limit | Kept::Unknown => false,
+        };
+        let early = assumed.early.filter(|_| !bears)?;
+        Some(format!("what {early} at {name} may drop of bursts of {windows} bytes is left out"))
     }
 
     /// The busy share of a stage in parts per million.

@@ -220,10 +220,8 @@ fn queued(terms: &mut Terms, stage: &Stage, packets: &[Packet]) {
 
 /// A line with slots that nothing keeps busy.
 fn slot(terms: &mut Terms, stage: &Stage) {
-    if stage.queue.is_zero() && stage.turns.is_none() {
-        let name = ("for the next slot", "slot / 2, the mean over all phases", LINE);
-        terms.add(name, &stage.place, Cause::Queue, stage.to_slot(), stage.describe());
-    }
+    let name = ("for the next slot", "slot / 2, the mean over all phases", LINE);
+    terms.add(name, &stage.place, Cause::Queue, stage.to_slot(), stage.describe());
 }
 
 /// The last block from the receiver's board to the application.

@@ -123,10 +123,12 @@ impl Talk<'_> {
         };
         self.host_send(data)
             + self.board_send(data)
+            + self.way.to_slots()
             + self.way.latency(&self.speech.packets(data))
             + self.host_receive(data)
             + taken
             + self.answering()
+            + self.back.to_slots()
             + self.back.latency(&[Speech::echo()])
             + controls(self.from.0)
     }

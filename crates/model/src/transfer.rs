@@ -5,11 +5,12 @@ use crate::prediction::{Figure, Term};
 use crate::schedule::Blocks;
 use crate::share::{Claim, Grant, Limit};
 use crate::talk::{Talk, processor_place, request_place, window_place};
-use crate::way::Resource;
+use crate::way::{Resource, burst};
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span};
 
 const LIMITS: &str = "Vande Water 1988 eq. 8 and §3.7.2";
+const LINE: &str = "Hawley 1989 §2.1, Vande Water 1988 eq. 2";
 const SHARES: &str = "Vande Water 1988 §3.6.2, Hawley 1989 §2.1";
 
 /// The long run of a flow that writes `write` bytes again and again.
@@ -179,12 +180,31 @@ pub(crate) fn whole_terms(
         part,
         format!("{} bytes", whole.bytes % cycle.claim.bytes.max(1)),
     );
+    if let Limit::Stage(full, _) = grant.limit {
+        let counted = if whole.answer.is_some() { beside(there, 0, full) } else { Span::ZERO };
+        let filling = beside(there, cycle.block, full).saturating_sub(counted);
+        terms.add(
+            (
+                "a block before and behind the slowest stage",
+                "Σ D(p, h) − D(p, h−1) of the other stages",
+                LINE,
+            ),
+            &place,
+            Cause::Transmit,
+            filling,
+            format!("{} bytes", cycle.block),
+        );
+    }
+    // If storing is what limits, the last write's is in the intervals.
+    let storing =
+        matches!(grant.limit, Limit::Stage(full, _) if full == Resource::Processor(there.to.1));
+    let store = if storing { Span::ZERO } else { whole.store };
     terms.add(
         ("storing the last write", "store", "Vande Water 1988 §3.7.1"),
         &processor_place(there.to.0),
         Cause::Host,
-        whole.store,
-        whole.store.to_string(),
+        store,
+        store.to_string(),
     );
     if let Some(answer) = whole.answer {
         let confirmed = message::round_trip(there, back, (0, answer), false);
@@ -196,6 +216,14 @@ pub(crate) fn whole_terms(
         );
     }
     terms
+}
+
+/// What a block's last packet spends on the way at other stages than the one that is full: the first block of a transfer
+/// has to come there, the last one goes on from there, and neither passes while the stage works.
+fn beside(talk: &Talk<'_>, block: u32, full: Resource) -> Span {
+    let spent = talk.way.spent(&burst(&talk.speech.packets(block)));
+    let stages = talk.way.stages.iter().zip(spent);
+    stages.filter(|(stage, _)| stage.resource != full).map(|(_, span)| span).sum()
 }
 
 fn last_place(talk: &Talk<'_>, terms: &Terms) -> (String, Cause) {

@@ -164,6 +164,11 @@ impl Way {
         self.stages.iter().map(|stage| stage.propagate).sum()
     }
 
+    /// What a packet that finds nothing ahead waits for slots on the whole way.
+    pub fn to_slots(&self) -> Span {
+        self.stages.iter().map(Stage::to_slot).sum()
+    }
+
     /// What `packets` wait behind other traffic on the whole way.
     pub fn waits(&self, packets: &[Packet]) -> Span {
         self.stages.iter().map(|stage| stage.wait(packets)).sum()
@@ -250,9 +255,12 @@ impl Stage {
         }
     }
 
-    /// What a packet that finds nothing ahead waits for the next slot, where the line has slots: half of one, the
-    /// mean over all phases.
+    /// What a packet that finds nothing ahead waits for the next slot, if the line has slots: half of one, the
+    /// mean over all phases. None if others keep the line busy.
     pub fn to_slot(&self) -> Span {
+        if !self.queue.is_zero() || self.turns.is_some() {
+            return Span::ZERO;
+        }
         let Kind::Line(Some(rate), framing) = self.kind else { return Span::ZERO };
         let (bits, (of, all)) = (framing.slot_bits().unwrap_or(0), framing.line_share());
         Span::from_secs(1).scaled(bits * all, rate.bits_per_second() * of).scaled(1, 2)

@@ -2,6 +2,9 @@
 
 use trunkline_core::Time;
 
+/// Bytes that may wait, unsent, in a protocol that sends what it has; a choice.
+pub const WAITING: u64 = 4096;
+
 /// One end of a conversation, driven from outside.
 ///
 /// The driver feeds whatever has come, or what the application hands over, then polls the protocol's `transmit` until it answers `None`, then asks for the [`deadline`](Endpoint::deadline) and sees to it that
@@ -24,10 +27,9 @@ pub trait Endpoint {
     fn unsent(&self) -> u64;
     /// Bytes sent and not answered for.
     fn unanswered(&self) -> u64;
-    /// Bytes that may wait here, unsent, when the application's write returns (by default a choice, for protocols that send
-    /// what they have).
+    /// Bytes that may wait here, unsent, when the application's write returns ([`WAITING`] by default).
     fn room(&self) -> u64 {
-        4096
+        WAITING
     }
     /// Whether data wait here until more of them come. An interface then takes requests without a limit, for the next one may
     /// be what the one before waits for.

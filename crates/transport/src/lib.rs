@@ -19,7 +19,7 @@ mod rounds;
 pub mod tcp;
 pub mod urp;
 
-pub use endpoint::{Counters, Endpoint, Held};
+pub use endpoint::{Counters, Endpoint, Held, WAITING};
 pub use payload::{Extent, Payload};
 pub use protocol::Protocol;
 pub use rounds::Rounds;

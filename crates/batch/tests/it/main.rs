@@ -1,5 +1,6 @@
 //! Cells and their engines: what runs, in what order, what is kept of it, and what theory says of the figures.
 
+mod agree;
 mod batch;
 mod engines;
 mod kept;

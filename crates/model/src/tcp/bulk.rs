@@ -10,6 +10,7 @@ use crate::group::{stage_name, writes};
 use crate::message::{Terms, one_way, slowest};
 use crate::prediction::{Figure, Prediction, Term, What};
 use crate::talk::{processor_place, window_place};
+use crate::way::Resource;
 use trunkline_core::{Cause, Span};
 use trunkline_engine::{Note, NoteKind};
 use trunkline_scenario::{Network, Workload};
@@ -18,6 +19,8 @@ use trunkline_scenario::{Network, Workload};
 const CONFIRMATION: u32 = 4;
 /// Segments of a window that are too few for three duplicates and another loss.
 const SMALL: f64 = 4.0;
+/// Segments that a send buffer holds at least (Linux, `tcp_sndbuf_expand`).
+const LEAST_BUFFER: f64 = 20.0;
 const SLOW_START: &str = "RFC 5681 §3.1; Cardwell, Savage, Anderson 2000 §2.2";
 const WINDOW: &str = "RFC 9293 §3.8.6: at most a window in each round trip";
 const SAW_TOOTH: &str = "RFC 5681 §3.1, RFC 9438 §4.2; shares of tail drop by N losses in N flows";
@@ -61,7 +64,7 @@ pub(crate) fn predict(
 fn throughput_size(workload: &Workload, flow: &Greedy<'_>) -> u64 {
     match workload {
         Workload::Bulk { bytes, .. } | Workload::Push { bytes, .. } => bytes.bytes(),
-        Workload::TimedTransfer { sizes, .. } => sizes.first().map_or(0, |&size| u64::from(size)),
+        Workload::TimedTransfer { .. } => flow.write,
         _ => u64::from(flow.tcp.payload),
     }
 }
@@ -80,16 +83,14 @@ fn times(
         }
         Workload::Push { bytes, repeat, .. } => {
             let mut terms = transfer(flow, share, bytes.bytes(), new.unless(*repeat > 1), true);
-            storing(&mut terms, workload, flow);
+            if share.regime != Regime::Stage(Resource::Processor(flow.flow.there.to.1)) {
+                storing(&mut terms, workload, flow);
+            }
             vec![(bytes.bytes(), What::Transfer, terms)]
         }
-        Workload::TimedTransfer { sizes, .. } => sizes
-            .iter()
-            .map(|&size| {
-                let span = share.rate.time_for(u64::from(size));
-                (u64::from(size), What::Interval, waiting(flow, share, span))
-            })
-            .collect(),
+        Workload::TimedTransfer { duration, .. } => {
+            vec![(flow.write, What::Interval, interval(flow, share, *duration))]
+        }
         Workload::Greedy { interval, .. } => {
             let bytes = u128::from(share.rate.millibytes_per_second())
                 * u128::from(interval.as_nanos())
@@ -99,6 +100,34 @@ fn times(
         }
         _ => Vec::new(),
     }
+}
+
+/// The mean time of a write in a test of `duration`. At its end the host still holds a part of what was written.
+fn interval(flow: &Greedy<'_>, share: &Share, duration: Span) -> Terms {
+    let span = share.rate.time_for(flow.write);
+    let passed = duration.as_secs_f64() * bytes_per_second(share);
+    let held = held_at_the_end(flow, share);
+    let mut terms =
+        waiting(flow, share, seconds(span.as_secs_f64() * passed / (passed + held).max(1.0)));
+    if let Some(term) = terms.0.first_mut().filter(|_| held > 0.0) {
+        term.formula = "bytes / (throughput + bytes held at the end / duration)";
+        term.numbers = format!("at {}, {held:.0} bytes held after {duration}", share.rate);
+    }
+    terms
+}
+
+/// Bytes that a saturated sender holds: twice its window, twenty segments at least. One that the application keeps
+/// waiting holds nothing.
+fn held_at_the_end(flow: &Greedy<'_>, share: &Share) -> f64 {
+    if share.regime == Regime::Stage(Resource::Processor(flow.flow.there.from.1)) {
+        return 0.0;
+    }
+    let window = bytes_per_second(share) * (flow.round_trip + share.queue).as_secs_f64();
+    (2.0 * window).max(LEAST_BUFFER * f64::from(flow.tcp.payload))
+}
+
+fn bytes_per_second(share: &Share) -> f64 {
+    share.rate.millibytes_per_second() as f64 / 1e3
 }
 
 /// A transfer: slow start on a fresh connection and what follows, the rest at the connection's rate, the way of
@@ -173,6 +202,7 @@ fn last_segment(bytes: u64, payload: u32) -> u32 {
     u32::try_from((bytes.max(1) - 1) % payload + 1).unwrap_or(u32::MAX).min(bytes as u32)
 }
 
+/// Of all writes but the last the storing overlaps the sending, and the slower of the two limits.
 fn storing(terms: &mut Terms, workload: &Workload, flow: &Greedy<'_>) {
     let (_, store) = writes(workload);
     terms.add(

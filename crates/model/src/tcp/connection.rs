@@ -3,7 +3,9 @@
 use trunkline_core::Span;
 use trunkline_scenario::TcpSettings;
 use trunkline_transport::tcp::congestion::Algorithm;
+use trunkline_transport::tcp::congestion::Counting;
 pub(crate) use trunkline_transport::tcp::congestion::Law;
+use trunkline_transport::tcp::{Profile, Settings};
 
 /// Bytes of the IPv4 and the TCP header without options (RFC 791, RFC 9293).
 const HEADERS: u32 = 20 + 20;
@@ -37,37 +39,14 @@ pub(crate) struct Connection {
     pub whole: bool,
 }
 
-/// The habits that a profile stands for, as far as they matter here.
-struct Habits {
-    congestion: &'static str,
-    window: u64,
-    first: u32,
-    modern: bool,
-    min_rto: Span,
-}
-
-/// The profiles of the scenario's reference, with the values of their sources: RFC 6928 and RFC 6298;
-/// Linux's `tcp_wmem` and TCP_RTO_MIN; 4.4BSD's TCPTV_MIN of two ticks.
-fn habits(profile: &str) -> Option<Habits> {
-    let modern = Habits {
-        congestion: "newreno",
-        window: 4 << 20,
-        first: 10,
-        modern: true,
-        min_rto: Span::from_secs(1),
+/// The law of the congestion control that a scenario names, or of the profile's own.
+fn law(name: Option<&str>, own: Algorithm) -> Result<Law, String> {
+    let known = match name {
+        Some(name) => name.parse::<Algorithm>().ok(),
+        None => Some(own),
     };
-    match profile {
-        "trunkline" => Some(modern),
-        "linux" => Some(Habits { congestion: "cubic", min_rto: Span::from_millis(200), ..modern }),
-        "bsd-reno" => {
-            Some(Habits { congestion: "reno", window: UNSCALED, first: 1, modern: false, ..modern })
-        }
-        _ => None,
-    }
-}
-
-fn law(name: &str) -> Option<Law> {
-    name.parse::<Algorithm>().ok()?.entry().law
+    let law = known.and_then(|algorithm| algorithm.entry().law);
+    law.ok_or_else(|| format!("the congestion control '{}'", name.unwrap_or(own.name())))
 }
 
 impl Connection {
@@ -76,28 +55,29 @@ impl Connection {
     /// # Errors
     /// What no formula knows.
     pub fn of(settings: &TcpSettings, mtu: u32) -> Result<Connection, String> {
-        let profile = &settings.profile;
-        let habits =
-            habits(profile).ok_or_else(|| format!("the habits of the TCP profile '{profile}'"))?;
-        let name = settings.congestion.as_deref().unwrap_or(habits.congestion);
-        let law = law(name).ok_or_else(|| format!("the congestion control '{name}'"))?;
-        let options = if settings.timestamps.unwrap_or(habits.modern) { TIMESTAMPS } else { 0 };
+        let name = &settings.profile;
+        let profile: Profile =
+            name.parse().map_err(|_| format!("the habits of the TCP profile '{name}'"))?;
+        let habits = Settings::of(profile);
+        let law = law(settings.congestion.as_deref(), habits.congestion)?;
+        let options = if settings.timestamps.unwrap_or(habits.timestamps) { TIMESTAMPS } else { 0 };
         let mss = settings.mss.unwrap_or(mtu.saturating_sub(HEADERS));
-        let window = settings.window.map_or(habits.window, |window| window.bytes());
-        let scaled = settings.window_scaling.unwrap_or(habits.modern);
+        let own = habits.receive_buffer.min(habits.send_buffer);
+        let window = settings.window.map_or(own, |window| window.bytes());
+        let scaled = settings.window_scaling.unwrap_or(habits.window_scaling);
         let held_back = settings.delayed_ack.is_none_or(|span| !span.is_zero());
         Ok(Connection {
             law,
             payload: mss.saturating_sub(options).max(1),
             header: HEADERS + options,
             window: if scaled { window } else { window.min(UNSCALED) },
-            first: settings.initial_window.unwrap_or(habits.first),
+            first: settings.initial_window.unwrap_or(habits.initial_window),
             acked: if held_back { 2 } else { 1 },
-            counts_acks: !habits.modern,
+            counts_acks: habits.counting == Counting::AcksAndEighth,
             min_rto: settings.min_rto.unwrap_or(habits.min_rto),
-            above_round_trip: profile == "linux",
-            selective: settings.sack.unwrap_or(habits.modern),
-            whole: profile == "linux",
+            above_round_trip: habits.min_rto_above_srtt,
+            selective: settings.sack.unwrap_or(habits.sack),
+            whole: habits.counts_segments,
         })
     }
 
@@ -135,7 +115,8 @@ mod tests {
         let old = Connection::of(&profile("bsd-reno"), 9180).unwrap();
         assert_eq!((old.payload, old.header, old.window, old.first), (9140, 40, 65_535, 1));
         assert_eq!(old.slowed_by(), 2);
-        assert_eq!(Connection::of(&profile("linux"), 1500).unwrap().law, Law::Cubic);
+        let linux = Connection::of(&profile("linux"), 1500).unwrap();
+        assert_eq!((linux.law, linux.window), (Law::Cubic, 3 << 20));
         assert!(Connection::of(&profile("vms"), 1500).unwrap_err().contains("vms"));
         let small = TcpSettings {
             window: Some(Size::from_bytes(1 << 20)),

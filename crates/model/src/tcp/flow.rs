@@ -28,6 +28,8 @@ const BBR_BEARS: f64 = 0.15;
 pub(crate) struct Greedy<'a> {
     pub flow: Flow<'a>,
     pub tcp: Connection,
+    /// User bytes of each system write.
+    pub write: u64,
     /// From the beginning of a full segment to its ACK, on an empty path.
     pub round_trip: Span,
     /// The probability that one of the path's lines loses a segment.
@@ -37,7 +39,7 @@ pub(crate) struct Greedy<'a> {
 }
 
 impl<'a> Greedy<'a> {
-    /// Flow number `number` of a traffic that speaks TCP.
+    /// Flow number `number` of a traffic that speaks TCP; with writes of `write` bytes, or of the first size that it has.
     ///
     /// # Errors
     /// Why no formula covers it.
@@ -45,6 +47,7 @@ impl<'a> Greedy<'a> {
         network: &'a Network<'a>,
         traffic: usize,
         number: u32,
+        write: Option<u64>,
     ) -> Result<Greedy<'a>, String> {
         let Transport::Tcp(settings) = &*network.scenario().traffic[traffic].transport else {
             return Err("another transport than TCP".into());
@@ -57,9 +60,16 @@ impl<'a> Greedy<'a> {
             return Err("BBR if more than 15 % is lost".into());
         }
         let round_trip = round_trip(&flow, &tcp);
-        let write = write_of(&network.scenario().traffic[traffic].workload);
-        let demands = demands(&flow, &tcp, write);
-        Ok(Greedy { flow, tcp, round_trip, loss, demands })
+        let workload = &network.scenario().traffic[traffic].workload;
+        let write = write.or_else(|| writes_of(workload).first().copied()).unwrap_or(1);
+        let cost =
+            |segment| demands(&flow, &tcp, Written { write, segment, store: writes(workload).1 });
+        let demands = match cost(write.min(u64::from(tcp.payload))) {
+            // A writer that is slower than all else finds the network empty again, and each write goes out by itself.
+            alone if slowest(&alone) == Some(Resource::Processor(flow.there.from.1)) => alone,
+            _ => cost(u64::from(tcp.payload)),
+        };
+        Ok(Greedy { flow, tcp, write, round_trip, loss, demands })
     }
 
     /// User bytes per second that window and losses of the path allow on an empty path, and that reach the other end.
@@ -156,27 +166,46 @@ fn loss(network: &Network<'_>, flow: &Flow<'_>) -> f64 {
     1.0 - arrives.product::<f64>()
 }
 
-/// User bytes of each system write.
-fn write_of(workload: &Workload) -> u64 {
-    match workload {
-        Workload::Greedy { write, .. } => u64::from(*write).max(1),
-        other => writes(other).0.first().map_or(1, |&write| u64::from(write).max(1)),
-    }
+/// User bytes of each system write, one size after the other.
+pub(crate) fn writes_of(workload: &Workload) -> Vec<u64> {
+    let sizes = match workload {
+        Workload::Greedy { write, .. } => vec![*write],
+        other => writes(other).0,
+    };
+    sizes.into_iter().map(|write| u64::from(write).max(1)).collect()
 }
 
-/// The time for which a segment keeps each stage busy: its part of the application's write and of an ACK included.
-fn demands(flow: &Flow<'_>, tcp: &Connection, write: u64) -> BTreeMap<Resource, Span> {
-    let mut demands = flow.there.demands(tcp.payload);
-    let (host, index) = flow.there.from;
-    let writing = host.processor.write.of(write).scaled(u64::from(tcp.payload), write);
-    if !writing.is_zero() {
-        *demands.entry(Resource::Processor(index)).or_default() += writing;
-    }
+/// How an application's bytes become segments.
+#[derive(Clone, Copy)]
+struct Written {
+    /// User bytes of a write.
+    write: u64,
+    /// User bytes of a segment.
+    segment: u64,
+    /// What the receiving application spends on each write.
+    store: Span,
+}
+
+/// The time for which `payload` user bytes keep each stage busy in segments of so many: their part of the application's
+/// writes, of storing them and of ACKs included.
+fn demands(flow: &Flow<'_>, tcp: &Connection, written: Written) -> BTreeMap<Resource, Span> {
+    let Written { write, segment, store } = written;
+    let mut demands = flow.there.demands(u32::try_from(segment).unwrap_or(tcp.payload));
     for stage in &flow.back.way.stages {
         let share = stage.busy(&[acknowledgement(tcp)]).scaled(1, u64::from(tcp.acked));
-        if !share.is_zero() {
-            *demands.entry(stage.resource).or_default() += share;
-        }
+        *demands.entry(stage.resource).or_default() += share;
     }
+    let payload = u64::from(tcp.payload);
+    demands.values_mut().for_each(|span| *span = span.scaled(payload, segment.max(1)));
+    let ((from, sender), (_, receiver)) = (flow.there.from, flow.there.to);
+    for (host, cost) in [(sender, from.processor.write.of(write)), (receiver, store)] {
+        *demands.entry(Resource::Processor(host)).or_default() += cost.scaled(payload, write);
+    }
+    demands.retain(|_, span| !span.is_zero());
     demands
+}
+
+/// The stage that is kept busy longest.
+fn slowest(demands: &BTreeMap<Resource, Span>) -> Option<Resource> {
+    demands.iter().max_by_key(|&(_, &span)| span).map(|(&resource, _)| resource)
 }

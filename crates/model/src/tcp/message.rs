@@ -95,7 +95,7 @@ fn beside<'a>(
     }
     let mut loaded = flow.clone();
     if transfers {
-        queues(network, &greedy(network, index)?, &mut loaded)?;
+        queues(network, &greedy(network, index, None)?, &mut loaded)?;
         notes.push(Note::of_traffic(
             &network.scenario().traffic[index].name,
             NoteKind::Assumed,

@@ -53,15 +53,28 @@ fn transfers(
     list: &mut Vec<Prediction>,
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
-    let flows = greedy(network, index)?;
-    strangers(network, index, &flows, notes)?;
-    let shares = shares(network, &flows)?;
-    bulk::predict(network, index, &flows, &shares, list, notes);
+    let (mut found, mut told) = (Vec::new(), Vec::new());
+    for write in flow::writes_of(&network.scenario().traffic[index].workload) {
+        let flows = greedy(network, index, Some(write))?;
+        if found.is_empty() {
+            strangers(network, index, &flows, notes)?;
+        }
+        let shares = shares(network, &flows)?;
+        bulk::predict(network, index, &flows, &shares, &mut found, &mut told);
+    }
+    told.dedup();
+    list.append(&mut found);
+    notes.append(&mut told);
     Ok(())
 }
 
-/// The greedy connections under way together with traffic number `index`, its own included.
-fn greedy<'a>(network: &'a Network<'a>, index: usize) -> Result<Vec<Greedy<'a>>, String> {
+/// The greedy connections under way together with traffic number `index`, its own included; that writes `write`
+/// bytes at a time, if it is given.
+fn greedy<'a>(
+    network: &'a Network<'a>,
+    index: usize,
+    write: Option<u64>,
+) -> Result<Vec<Greedy<'a>>, String> {
     let mut together = alongside(network, index);
     together.push(index);
     together.sort_by_key(|&traffic| network.traffic().rank(traffic));
@@ -71,8 +84,9 @@ fn greedy<'a>(network: &'a Network<'a>, index: usize) -> Result<Vec<Greedy<'a>>,
     };
     let mut flows = Vec::new();
     for traffic in together.into_iter().filter(speaks) {
+        let write = write.filter(|_| traffic == index);
         for number in 0..network.scenario().traffic[traffic].count.max(1) {
-            flows.push(Greedy::new(network, traffic, number)?);
+            flows.push(Greedy::new(network, traffic, number, write)?);
         }
     }
     Ok(flows)

@@ -157,15 +157,58 @@ fn overflowing_queues_and_memories_have_no_number() {
     );
 }
 
+/// A line that is not full may lose bursts all the same: what the formulas leave out is said.
+#[test]
+fn bursts_that_a_queue_may_lose_are_named() {
+    let notes = |discipline: &str, outstanding| {
+        let long = link(8_000_000, Span::from_millis(100));
+        let spec = trunkline_path::LinkSpec { discipline: discipline.parse().unwrap(), ..long };
+        let mut net = one(&spec, &urp(1000, outstanding, 0));
+        net.traffic[0].count = 8;
+        let texts = predict(&net).unwrap().notes.into_iter().map(|note| note.text);
+        texts.collect::<Vec<_>>().join("\n")
+    };
+    // 8 flows with two blocks of 1004 bytes each.
+    assert!(
+        notes("fifo:limit=10kB", 2)
+            .contains("16064 bytes of windows at once overflow the queue of a>b")
+    );
+    assert!(
+        notes("red", 2).contains("what RED at a>b may drop of bursts of 16064 bytes is left out")
+    );
+    assert!(notes("codel:target=5ms", 2).contains("may drop of bursts"));
+    // They drain within the target.
+    assert!(!notes("codel:target=20ms", 2).contains("bursts"));
+    assert!(!notes("fifo:limit=20kB", 2).contains("bursts"));
+}
+
+/// In a short test the host still holds at the end a good part of what it took.
+#[test]
+fn a_short_test_of_writes_is_told() {
+    let notes = |seconds| {
+        let mut net = one(&link(80_000, Span::from_millis(50)), &urp(1000, 7, 0));
+        let test =
+            Workload::TimedTransfer { sizes: vec![1000], duration: Span::from_secs(seconds) };
+        net.traffic[0].workload = test;
+        predict(&net).unwrap().notes
+    };
+    let short = notes(10);
+    assert!(
+        short.iter().any(|note| note.text.contains("the test is short: up to 10 %")),
+        "{short:?}"
+    );
+    assert!(!notes(1000).iter().any(|note| note.text.contains("short")));
+}
+
 #[test]
 fn pushing_waits_for_the_disk() {
     let mut net = one(&link(8_000_000, Span::ZERO), &urp(1000, 7, 0));
     let store = Span::from_millis(10);
     let bytes = Size::from_bytes(10_000);
     net.traffic[0].workload = Workload::Push { bytes, repeat: 1, write: 1000, store };
-    // Ten writes at the disk's pace, storing the last, and the confirmation of 13 bytes.
+    // The first write on the line, ten at the disk's pace, and the confirmation of 13 bytes.
     let took = predict(&net).unwrap().traffic[0].samples[0].delay();
-    assert_eq!(took, Span::from_millis(100 + 10) + Span::from_micros(13));
+    assert_eq!(took, Span::from_millis(1 + 100) + Span::from_micros(13));
 }
 
 #[test]
