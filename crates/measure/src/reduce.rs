@@ -195,10 +195,11 @@ impl TrafficRun {
 
     /// Throughput as Hawley's Appendix A gives it (Hawley 1989, section 4.1.1): the estimator (there
     /// [`Estimator::DropFirstLast`]) is applied to each flow's transfers, and the total is the sum over
-    /// the flows, as if each kept its rate while all run. `None` if a flow has too few transfers.
+    /// the flows, as if each kept its rate while all run. `None` if a flow has too few transfers, or none is kept.
     /// If not all measurements are kept, rules other than the mean and the minimum take those kept.
     pub fn throughput(&self, size: u64, estimator: Estimator) -> Option<Throughput> {
-        let figures = self.figures(size, Quantity::Rate, estimator)?;
+        let figures =
+            self.figures(size, Quantity::Rate, estimator).filter(|flows| !flows.is_empty())?;
         let sum: f64 = figures.iter().sum();
         let deviation = self.point(size, Quantity::Rate, estimator)?.deviation;
         let conversations = figures.len();

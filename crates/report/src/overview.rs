@@ -264,7 +264,7 @@ impl<'a> Table<'a> {
             Quantity::TotalRate => number::rate(value, 0.0),
         };
         let estimator = shown.estimator;
-        let why = |run: &'a Run| self.why(run, name, size);
+        let why = |run: &'a Run| self.why(run, name, size, quantity);
         let what = match quantity {
             Quantity::Delay => format!("{}: {estimator}", number::bytes(size)),
             Quantity::Response => format!("{}: {estimator}, as intended", number::bytes(size)),
@@ -275,9 +275,15 @@ impl<'a> Table<'a> {
     }
 
     /// Why `run` has no figure for `size` bytes of a traffic.
-    fn why(&self, run: &Run, name: &str, size: u64) -> String {
+    fn why(&self, run: &Run, name: &str, size: u64, quantity: Quantity) -> String {
         let Some(traffic) = self.of(run, name) else { return NO_TRAFFIC.into() };
         match (self.digest.get(run, name, size), traffic.of_size(size).count()) {
+            (Some(row), 0) if row.estimate.is_some() && quantity == Quantity::Rate => {
+                format!(
+                    "no samples are kept, which the rule '{}' needs of each flow (--samples)",
+                    row.estimator
+                )
+            }
             (Some(row), count) if row.estimate.is_none() && row.throughput.is_none() => {
                 format!("the rule '{}' leaves none of {count} measurements", row.estimator)
             }

@@ -445,6 +445,15 @@ fn the_demo_shows_what_a_queue_does() {
 }
 
 #[test]
+fn a_rate_for_which_no_samples_are_kept_says_so() {
+    let home = place();
+    let outcome = succeeds(&["run", &small(&home), "--engine", "sim", "--samples", "none"]);
+    let table = &outcome.stdout;
+    assert!(table.contains("– sim, file: no samples are kept"), "{table}");
+    assert!(table.contains("50000 B: total"), "{table}");
+}
+
+#[test]
 fn the_demo_is_a_scenario_file_to_start_from() {
     let home = place();
     let file = path(&home, "path.toml");
