@@ -235,6 +235,19 @@ mod tests {
         assert!(!processors().is_empty());
     }
 
+    /// On a thread of its own, for it stays where it is put.
+    #[test]
+    fn a_thread_is_pinned_to_the_processor_named_and_to_no_other() {
+        let pinned = std::thread::spawn(|| {
+            for cpu in processors() {
+                pin(cpu).unwrap();
+                assert_eq!(processors(), [cpu]);
+            }
+            pin(CpuSet::MAX_CPU).unwrap_err().to_string()
+        });
+        assert!(pinned.join().unwrap().contains(&CpuSet::MAX_CPU.to_string()));
+    }
+
     #[test]
     fn losing_the_processor_to_another_thread_is_told_once() {
         let mut scheduling = scheduling(Time::ZERO);

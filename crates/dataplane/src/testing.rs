@@ -27,6 +27,8 @@ pub(crate) struct Memory {
     pub refusals: Refusals,
     /// The fate of frames from this size on.
     pub fails: Option<(usize, SendOutcome)>,
+    /// Whether its device is down.
+    pub down: bool,
     /// Nothing ever comes by it.
     pub quiet: OwnedFd,
 }
@@ -36,7 +38,7 @@ impl Default for Memory {
         let quiet = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
         let (inward, outward) = (Frames::default(), Frames::default());
         let (drops, refusals, fails) = (0, Refusals::default(), None);
-        Memory { inward, outward, stamp: None, drops, refusals, fails, quiet }
+        Memory { inward, outward, stamp: None, drops, refusals, fails, down: false, quiet }
     }
 }
 
@@ -70,7 +72,7 @@ impl Port for Memory {
         self.quiet.as_fd()
     }
     fn check(&mut self) -> Result<(), PortError> {
-        Ok(())
+        if self.down { Err(PortError::Down { device: self.device().into() }) } else { Ok(()) }
     }
     fn kernel_drops(&mut self) -> u64 {
         self.drops

@@ -52,6 +52,17 @@ fn a_stamp_is_believed_however_old() {
     assert_eq!((bench.clock.stamps(), bench.clock.steps()), (Stamps::default(), 0));
 }
 
+/// Only a step makes an old stamp doubtful: without one it is believed, also if the ring was empty since.
+#[test]
+fn a_stamp_from_before_the_last_reading_is_believed_if_there_was_no_step() {
+    let mut bench = Bench::new();
+    let (stamp, came) = bench.frame();
+    let readings = 2 * LIMBO.as_nanos() / MILLI;
+    (0..readings).for_each(|_| assert_eq!(bench.read(&[]), []));
+    assert_eq!(bench.read(&[stamp]), [came]);
+    assert_eq!(bench.clock.stamps(), Stamps::default());
+}
+
 #[test]
 fn frames_around_a_step_of_any_size_keep_their_arrival() {
     let micros = |micros: i64| micros * 1_000;

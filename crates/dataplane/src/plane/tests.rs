@@ -119,6 +119,9 @@ fn a_capsule_tells_of_every_hop_and_comes_to_its_device() {
         assert!(waited[0] <= first && waited[1..] == [Span::ZERO; 2], "{waited:?}");
     }
     assert_eq!((bench.plane.hops(0)[2].frames, bench.plane.hops(1)[0].frames), (2, 0));
+    // They are late where they leave, by the time that the test takes to send them, and nowhere else.
+    let late: Vec<bool> = bench.plane.hops(0).iter().map(|hop| hop.late > 0).collect();
+    assert_eq!(late, [false, false, true]);
     let busy: Vec<Span> = bench.plane.results().iter().map(|lane| lane.busy).collect();
     assert_eq!(busy, [Span::from_micros(200); 3]);
 }
@@ -318,6 +321,19 @@ fn what_the_port_loses_is_counted_once_and_by_its_cause() {
         let end = path.up();
         assert_eq!((end.delivered, end.dropped[cause], path.plane.pool.held()), (1, 1, 0));
         assert_eq!((end.lateness.count, end.dropped_by_emulator), (1, 11));
+    }
+}
+
+/// Bit 1 is the second port's.
+#[test]
+fn a_device_that_is_down_is_told_by_its_bit() {
+    for (near, far, bits) in
+        [(false, false, 0), (true, false, 1), (false, true, 2), (true, true, 3)]
+    {
+        let memory = |down| Memory { down, ..Memory::default() };
+        let mut path = Path::between(memory(near), memory(far), &LinkSpec::default());
+        path.plane.pulse().unwrap();
+        assert_eq!(path.plane.down(), bits);
     }
 }
 
