@@ -1,6 +1,7 @@
 //! A way through the network as a chain of stages, each of which sends one packet at a time.
 
 use crate::formula::general::{bit_time, round_robin_wait};
+use crate::formula::rounds::pieces;
 use crate::speech::Packet;
 use crate::talk::protocol_place;
 use crate::throughput::SECOND;
@@ -40,6 +41,8 @@ pub(crate) struct Stage {
     /// Where its time is booked.
     pub place: String,
     kind: Kind,
+    /// Bytes of the pieces in which packets go over the line, if its discipline cuts them.
+    cut: Option<u32>,
     /// Distance behind it.
     pub propagate: Span,
     /// What every block waits here behind other traffic.
@@ -198,7 +201,8 @@ fn over(network: &Network<'_>, crossing: &Crossing) -> Vec<Stage> {
     }
     let line = Kind::Line(spec.rate, spec.framing);
     let line = plain(Resource::Line(link, reversed), &place, line);
-    stages.push(Stage { propagate: spec.delay, ..line });
+    let cut = spec.discipline.assumptions().cuts;
+    stages.push(Stage { propagate: spec.delay, cut, ..line });
     stages
 }
 
@@ -232,7 +236,7 @@ pub(crate) fn burst(packets: &[Packet]) -> Vec<(Span, Packet, bool)> {
 
 fn plain(resource: Resource, place: &str, kind: Kind) -> Stage {
     let (propagate, queue, turns) = (Span::ZERO, Span::ZERO, None);
-    Stage { resource, place: place.into(), kind, propagate, queue, turns, before: 0 }
+    Stage { resource, place: place.into(), kind, cut: None, propagate, queue, turns, before: 0 }
 }
 
 impl Stage {
@@ -297,7 +301,7 @@ impl Stage {
         let bytes: u32 = packets.iter().map(|packet| packet.bytes).sum();
         let mut controls: u32 = packets.iter().map(|packet| packet.controls).sum();
         let mut framer = Framer::new(framing);
-        let pieces = crate::formula::rounds::pieces(bytes, piece.min(u32::from(frame)));
+        let pieces = pieces(bytes, piece.min(u32::from(frame)));
         // Mixed frames go on with the other channels' pieces.
         let channels = (0..).map(|index| Channel(if mixed { index % 2 } else { 0 }));
         let bits = pieces.into_iter().rev().zip(channels).map(|(bytes, channel)| {
@@ -324,20 +328,31 @@ impl Server {
         if !follows {
             self.remainder = 0;
         }
-        let own = self.own(stage.kind, packet, last, follows);
+        let own = self.own(stage, packet, last, follows);
         let end = start + own;
         // Its earlier visits are made by packets behind it, before they come here.
         self.free = Some(end + own.scaled(stage.before, 1));
         end
     }
 
-    fn own(&mut self, kind: Kind, packet: Packet, last: bool, follows: bool) -> Span {
-        match kind {
+    /// The bits of a packet on the line, in as many pieces as the discipline makes of it.
+    fn bits(&mut self, packet: Packet, cut: Option<u32>, follows: bool) -> u64 {
+        let pieces = pieces(packet.bytes, cut.unwrap_or(u32::MAX));
+        let count = pieces.len();
+        let bits = pieces.into_iter().enumerate().map(|(index, bytes)| {
+            let last = index + 1 == count;
+            let controls = if last { packet.controls } else { 0 };
+            let piece = Piece { channel: Channel(0), bytes, controls, last };
+            self.framer.line_bits(piece, follows || index > 0)
+        });
+        bits.sum()
+    }
+
+    fn own(&mut self, stage: &Stage, packet: Packet, last: bool, follows: bool) -> Span {
+        match stage.kind {
             Kind::Line(None, _) => Span::ZERO,
             Kind::Line(Some(rate), framing) => {
-                let Packet { bytes, controls } = packet;
-                let piece = Piece { channel: Channel(0), bytes, controls, last: true };
-                let bits = self.framer.line_bits(piece, follows);
+                let bits = self.bits(packet, stage.cut, follows);
                 let (carrying, whole) = framing.line_share();
                 let per = u128::from(rate.bits_per_second()) * u128::from(carrying);
                 let exact = u128::from(bits) * SECOND * u128::from(whole) + self.remainder;

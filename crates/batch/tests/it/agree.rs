@@ -116,3 +116,18 @@ fn a_short_transfer_of_large_packets_fills_its_path_first() {
         transport = { kind = 'urp', block = 4096, outstanding = 2, packet = 0, timeout = '10s' }";
     agree(path, file, &[Figure::Rate]);
 }
+
+/// Disciplines that cut packets have each piece framed by itself, also if nobody else sends.
+#[test]
+fn pieces_of_a_packet_are_framed_one_by_one() {
+    let greedy = "kind = 'greedy'\nduration = '5s'\ntransport = 'tcp'\nwrite = 65536";
+    for framing in ["ethernet", "atm-aal5", "datakit", "t1-lapd"] {
+        for discipline in ["round-robin", "two-lists", "drr"] {
+            let path = format!(
+                "[[link]]\nbetween = ['a', 'b']\nrate = '25Mbit/s'\ndelay = '1ms'\n\
+                 framing = '{framing}'\ndiscipline = '{discipline}'"
+            );
+            agree(&path, greedy, &[Figure::Rate]);
+        }
+    }
+}

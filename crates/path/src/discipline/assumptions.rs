@@ -7,6 +7,8 @@ use trunkline_core::{Rate, Span};
 pub struct Assumptions {
     /// How the channels share a full line.
     pub sharing: Sharing,
+    /// Bytes of the pieces in which packets leave, each framed by itself. `None` if they leave whole.
+    pub cuts: Option<u32>,
     /// How long the queue gets on a line that greedy senders keep full.
     pub standing: Standing,
     /// What drops or marks before the limit is reached, as a message names it. `None` if nothing does.
@@ -55,6 +57,7 @@ impl Assumptions {
     /// One queue in order of arrival that drops only what it has no room for.
     pub const FIFO: Assumptions = Assumptions {
         sharing: Sharing::Arrival,
+        cuts: None,
         standing: Standing::Limit,
         early: None,
         cap: None,

@@ -33,7 +33,8 @@ impl Settings for RoundRobinSettings {
     }
 
     fn assumptions(&self) -> Assumptions {
-        Assumptions { sharing: Sharing::Rounds { quantum: self.quantum }, ..Assumptions::FIFO }
+        let sharing = Sharing::Rounds { quantum: self.quantum };
+        Assumptions { sharing, cuts: Some(self.quantum), ..Assumptions::FIFO }
     }
 }
 

@@ -50,7 +50,7 @@ impl Settings for TwoListsSettings {
     }
 
     fn assumptions(&self) -> Assumptions {
-        Assumptions::turns(self.quantum)
+        Assumptions { cuts: Some(self.quantum), ..Assumptions::turns(self.quantum) }
     }
 }
 
