@@ -79,30 +79,37 @@ pub(crate) struct Overview {
     pub(crate) absences: Vec<Absence>,
 }
 
+/// A reason in words, with the figures of one traffic that lack a value for it.
+fn told(group: &[&Absence]) -> Option<String> {
+    let Absence { engine, traffic, reason, .. } = group.first()?;
+    let figures = each_once(group.iter().map(|it| it.figure.as_str()));
+    let cells = group.iter().map(|it| it.cell.as_str()).collect::<BTreeSet<&str>>().len();
+    let mut of = match &figures[..] {
+        few if few.len() <= NAMED => {
+            few.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+        }
+        many => format!("{} figures", many.len()),
+    };
+    if cells > 1 {
+        of.push_str(&format!("; {cells} cells"));
+    }
+    Some(format!("{} {engine}, {traffic}: {reason} ({of})", number::NONE))
+}
+
 impl Overview {
     /// The reasons for the dashes in words: each reason once for a traffic, with the figures that lack a value.
     pub(crate) fn reasons(&self) -> Vec<String> {
-        let key = |absence: &Absence| {
+        let mut groups: Vec<Vec<&Absence>> = Vec::new();
+        let mut places = HashMap::new();
+        for absence in &self.absences {
             let Absence { engine, traffic, reason, .. } = absence;
-            format!("{engine}, {traffic}: {reason}")
-        };
-        let told = |text: String| {
-            let of_text: Vec<&Absence> =
-                self.absences.iter().filter(|it| key(it) == text).collect();
-            let figures = each_once(of_text.iter().map(|it| it.figure.as_str()));
-            let cells = of_text.iter().map(|it| it.cell.as_str()).collect::<BTreeSet<&str>>().len();
-            let mut of = match &figures[..] {
-                few if few.len() <= NAMED => {
-                    few.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
-                }
-                many => format!("{} figures", many.len()),
-            };
-            if cells > 1 {
-                of.push_str(&format!("; {cells} cells"));
+            let place = *places.entry((engine, traffic, reason)).or_insert(groups.len());
+            if place == groups.len() {
+                groups.push(Vec::new());
             }
-            format!("{} {text} ({of})", number::NONE)
-        };
-        each_once(self.absences.iter().map(key)).into_iter().map(|(text, _)| told(text)).collect()
+            groups[place].push(absence);
+        }
+        groups.iter().filter_map(|group| told(group)).collect()
     }
 
     /// Whether any value has a difference.

@@ -8,7 +8,7 @@ use super::segments::Sent;
 use super::tag;
 use super::world::{World, times};
 use crate::network::{Parcel, TraceId};
-use trunkline_core::{Cause, Span};
+use trunkline_core::Span;
 use trunkline_scenario::ProtocolPlace;
 use trunkline_transport::Extent;
 use trunkline_transport::tcp::Segment;
@@ -29,12 +29,16 @@ impl World<'_> {
         if is_full || now < host.deaf_until || is_deaf && host.board.is_busy(now) {
             host.overruns += 1;
             self.traffic[end.traffic].overruns += 1;
+            self.spare.give_back(&mut self.net, flying);
             return self.gone(id, parcel.tag);
         }
         host.memory = held;
         let cost = self.board_cost(id, &parcel);
         match self.keep_received(id, &parcel, flying) {
-            Some(pieces) => self.on_board(id, true, cost, Job::TakenIn(pieces)),
+            Some(pieces) => {
+                let done = self.board_done(id, true, cost);
+                self.then(done, id, Job::TakenIn(pieces));
+            }
             None => self.occupy_board(id, cost),
         }
     }
@@ -62,14 +66,16 @@ impl World<'_> {
             ProtocolKind::Urp => {}
             ProtocolKind::Characters => {
                 let records = self.records_of(id, tag);
-                self.spare.extend(records);
+                self.spare.give_back(&mut self.net, records);
             }
             ProtocolKind::Tcp | ProtocolKind::Listed => {
-                self.spare.extend(self.segments.lose(tag as u32));
+                let records = self.segments.lose(tag as u32);
+                self.spare.give_back(&mut self.net, records);
             }
             ProtocolKind::Datagrams => {
                 // A copy of a datagram that was lost has no records.
-                self.spare.extend(self.segments.take_records(tag as u32));
+                let records = self.segments.take_records(tag as u32);
+                self.spare.give_back(&mut self.net, records);
                 self.segments.lose(tag as u32);
                 self.drained(id.peer());
             }
@@ -79,7 +85,9 @@ impl World<'_> {
     /// The records of what a packet completes, with its hops. A copy of a packet that has come finds none.
     fn landed(&mut self, id: EndId, tag: u64, trace: TraceId) -> Option<Box<Flying>> {
         let flying = self.records_of(id, tag).and_then(|flying| self.travelled(flying, trace));
-        self.net.release(trace);
+        if flying.is_none() {
+            self.net.release(trace);
+        }
         flying
     }
 
@@ -99,21 +107,17 @@ impl World<'_> {
     /// Adds a packet's hops to its records; `None` if they are another packet's, which the sum tells.
     fn travelled(&mut self, mut flying: Box<Flying>, trace: TraceId) -> Option<Box<Flying>> {
         let hops = self.net.hops(trace);
-        let way: Span = hops.iter().map(|hop| hop.queue + hop.transmit + hop.propagate).sum();
-        if flying.left + way != self.net.now() {
+        let way: Span = hops.map(|hop| hop.queue + hop.transmit + hop.propagate).sum();
+        if flying.departure.left + way != self.net.now() {
             return None;
         }
-        for share in hops {
-            let place = match share.link.lane() {
-                None => self.link_places[share.link.0 as usize],
-                Some(lane) => self.lane_places[lane as usize],
-            };
-            flying.each(|trail| {
-                trail.add(share.queue, place, Cause::Queue);
-                trail.add(share.transmit, place, Cause::Transmit);
-                trail.add(share.propagate, place, Cause::Propagate);
-            });
-        }
+        flying.trace = Some(trace);
+        flying.each_message(|trail| {
+            for share in self.net.hops(trace) {
+                let steps = self.lines.steps(&share).into_iter();
+                steps.for_each(|step| trail.add(step.span, step.place, step.cause));
+            }
+        });
         Some(flying)
     }
 
@@ -206,11 +210,11 @@ impl World<'_> {
         // worked through in their turn.
         let at_once = is_control && self.ends[id.index()].claimed == 0;
         self.ends[id.index()].claimed += pieces;
-        let job = Job::Digested(pieces);
-        match at_once {
-            true => self.interrupt(id, work + moving, job),
-            false => self.on_processor(id, work + moving, job),
-        }
+        let done = match at_once {
+            true => self.interrupt_done(id, work + moving),
+            false => self.processor_done(id, work + moving),
+        };
+        self.then(done, id, Job::Digested(pieces));
     }
 
     /// The protocol gets so many pieces.
@@ -234,7 +238,7 @@ impl World<'_> {
                 }
                 Some(Sent::Frame(frame, _)) => self.hear_frame(id, &frame, envelopes, flying),
                 Some(Sent::Datagram) => self.hear_datagram(id, envelopes, flying),
-                None => {}
+                None => self.spare.give_back(&mut self.net, flying),
             };
         }
         self.hold(id, envelopes, flying);
@@ -269,14 +273,15 @@ impl World<'_> {
     fn hold(&mut self, id: EndId, envelopes: u32, flying: Option<Box<Flying>>) {
         let end = &mut self.ends[id.index()];
         end.held += u64::from(envelopes);
-        self.spare.extend(std::mem::replace(&mut end.completing, flying));
+        let before = std::mem::replace(&mut end.completing, flying);
+        self.spare.give_back(&mut self.net, before);
     }
 
     /// What was not accepted has been thrown away: its memory and its records are free.
     fn drop_rest(&mut self, id: EndId) {
         let end = &mut self.ends[id.index()];
         let held = std::mem::take(&mut end.held);
-        self.spare.extend(end.completing.take());
+        self.spare.give_back(&mut self.net, end.completing.take());
         self.hosts[end.host].memory -= held;
     }
 }

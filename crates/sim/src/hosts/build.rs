@@ -1,7 +1,9 @@
 //! From a scenario to a world at rest.
 
+use super::booking::LinePlaces;
 use super::course::Course;
 use super::end::{Described, End};
+use super::flying::Spare;
 use super::jobs::{EndId, Jobs};
 use super::measured::Measured;
 use super::protocol::{ProtocolEnd, ProtocolKind};
@@ -52,14 +54,13 @@ impl<'a> World<'a> {
             soon: VecDeque::new(),
             unsettled: Vec::new(),
             places: builder.places,
-            link_places: builder.link_places,
-            lane_places: builder.lane_places,
+            lines: builder.lines,
             lanes: builder.lanes,
             arrives_at: builder.arrives_at,
             stopped: false,
             segments: Segments::default(),
             reorders: lowered.lanes().iter().filter_map(Lane::link).any(reorders),
-            spare: Vec::new(),
+            spare: Spare::default(),
             brought: Vec::new(),
             standing: (Time::ZERO, 0),
         })
@@ -81,8 +82,7 @@ struct Builder<'a> {
     scenario: &'a Scenario,
     net: Network,
     places: Vec<String>,
-    link_places: Vec<u32>,
-    lane_places: Vec<u32>,
+    lines: LinePlaces,
     /// By the numbers of the lowered lanes.
     lanes: Vec<LinkId>,
     media: Vec<MediumId>,
@@ -101,8 +101,7 @@ impl<'a> Builder<'a> {
             scenario,
             net,
             places: Vec::new(),
-            link_places: Vec::new(),
-            lane_places: Vec::new(),
+            lines: LinePlaces::default(),
             lanes: Vec::with_capacity(lowered.lanes().len()),
             media: Vec::new(),
             heard: HashMap::new(),
@@ -125,7 +124,7 @@ impl<'a> Builder<'a> {
     fn lane(&mut self, lane: &Lane<'a>) -> LinkId {
         let place = self.place(lane.name());
         let Lane::Station { medium, station, .. } = *lane else {
-            self.link_places.push(place);
+            self.lines.links.push(place);
             return self.net.add_link(&lane.spec(), &lane.stream());
         };
         if station.0 == 0 {
@@ -133,20 +132,20 @@ impl<'a> Builder<'a> {
             self.media.push(self.net.add_medium(&medium.spec, &medium.name, &names));
         }
         // A lane from the station to itself, by which to ask what the station has sent.
-        self.lane_places.push(place);
+        self.lines.lanes.push(place);
         self.net.add_lane(self.media[self.media.len() - 1], station.0, station.0)
     }
 
     /// What a way crosses, in the network.
     fn crossed(&mut self, crossing: Crossing) -> LinkId {
-        let Builder { lowered, net, lanes, media, heard, lane_places, .. } = self;
+        let Builder { lowered, net, lanes, media, heard, lines, .. } = self;
         let (own, lane) = (lanes[crossing.lane], &lowered.lanes()[crossing.lane]);
         let (&Lane::Station { index, station, .. }, Some(to)) = (lane, crossing.heard_by) else {
             return own;
         };
         *heard.entry(crossing).or_insert_with(|| {
             // Its time is booked at the lane of its station.
-            lane_places.push(crossing.lane as u32);
+            lines.lanes.push(crossing.lane as u32);
             net.add_lane(media[index], station.0, to.0)
         })
     }

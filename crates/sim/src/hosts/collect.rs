@@ -1,6 +1,7 @@
 //! From a world that has come to its end to a [`Run`].
 
 use super::end::End;
+use super::flying::Spare;
 use super::jobs::EndId;
 use super::measured::Measured;
 use super::world::World;
@@ -20,7 +21,7 @@ impl World<'_> {
         let traffic = (0..self.traffic.len()).map(|index| self.traffic_run(index)).collect();
         let copies = self.early_copies();
         // What the ends have held makes room for what is told of the links.
-        (self.ends, self.spare) = (Vec::new(), Vec::new());
+        (self.ends, self.spare) = (Vec::new(), Spare::default());
         let links = self.link_runs(copies);
         Run {
             engine: EngineName::SIM,
@@ -57,7 +58,7 @@ impl World<'_> {
             delivered_bytes: measured.delivered,
             courses: senders.clone().filter_map(|end| self.course(end, measured)).collect(),
             sender: senders.clone().map(|end| self.states(end)).collect(),
-            blocks: measured.blocks.sums.clone(),
+            blocks: measured.blocks.steps().collect(),
             block_count: measured.blocks.count,
             retransmissions,
             timeouts,

@@ -13,6 +13,9 @@ pub(crate) struct Early {
     pub flying: Box<Flying>,
 }
 
+/// For so many there is room while nothing is missing.
+const FEW: usize = 8;
+
 /// All of them in order of place, each place once. Most come in order, and are taken out in order.
 #[derive(Debug, Default)]
 pub(crate) struct EarlyRecords(VecDeque<Early>);
@@ -41,7 +44,12 @@ impl EarlyRecords {
     /// The first, if it ends at `place` or before it.
     pub fn pop_up_to(&mut self, place: u64) -> Option<Early> {
         self.0.front().filter(|first| first.end <= place)?;
-        self.0.pop_front()
+        let first = self.0.pop_front();
+        // A gap has come and gone: what waited behind it does not come again soon.
+        if self.0.is_empty() && self.0.capacity() > FEW {
+            self.0 = VecDeque::new();
+        }
+        first
     }
 
     /// Those that begin before `place`, the last first.
@@ -58,14 +66,16 @@ impl EarlyRecords {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hosts::flying::Departure;
     use trunkline_core::Time;
 
     #[test]
     fn records_are_kept_in_order_of_place_each_once() {
         let mut early = EarlyRecords::default();
         let new = |place, length| {
-            let flying = Box::new(Flying::new(Time::ZERO, Time::ZERO));
-            Early { place, end: place + length, flying }
+            let [since, first, ready, left] = [Time::ZERO; 4];
+            let flying = Flying::new(Departure { since, first, ready, left }, None);
+            Early { place, end: place + length, flying: Box::new(flying) }
         };
         let kept: Vec<bool> = [(20, 10), (50, 10), (0, 20), (30, 10), (20, 5)]
             .map(|(place, length)| early.insert(new(place, length)).is_none())

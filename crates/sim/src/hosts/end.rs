@@ -217,6 +217,15 @@ impl<'a> End<'a> {
         self.send_queue.outstanding() + usize::from(self.starting.is_some())
     }
 
+    /// Whether nothing of its can move: it has no connection, writes nothing, and has nothing to send.
+    pub fn is_silent(&self) -> bool {
+        !self.protocol.is_connected()
+            && self.doing != Doing::Writing
+            && self.outstanding() == 0
+            && self.send_queue.queued() == 0
+            && self.protocol.unsent() == 0
+    }
+
     /// Whether nothing of what it has written is still on this host.
     pub fn has_sent_all(&self) -> bool {
         self.send_queue.queued() == 0

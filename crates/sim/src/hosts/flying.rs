@@ -3,7 +3,11 @@
 //! A packet that ends a block has a trace, from which its hops are known when it arrives. A copy that the
 //! path makes has a trace of its own, so that records are not looked up by the trace but by what the
 //! packet says: a block's number and how often it has been sent, or a datagram's number.
+//!
+//! Nobody reads the time of a single block: it is added to its traffic's sums when its data are accepted. Until then
+//! its record is the few instants from which that time follows, and from its arrival on the trace.
 
+use crate::network::{Network, TraceId};
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Time};
 use trunkline_measure::Trail;
@@ -14,43 +18,78 @@ use trunkline_workload::Stamp;
 /// moves on in its box.
 pub(crate) type Carried = Box<(Trail, Option<Stamp>)>;
 
-/// The records of a block on its way: its own since the window allowed it, and those of the messages
-/// which it completes, at most one with URP.
-#[derive(Debug)]
-pub(crate) struct Flying {
+/// The instants of a block at its sender, in order.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Departure {
+    /// Since when it could be sent.
+    pub since: Time,
+    /// When it was let go for the first time.
+    pub first: Time,
+    /// When it was let go this time.
+    pub ready: Time,
     /// When it was put onto the path.
     pub left: Time,
-    /// The block's.
-    pub block: Trail,
+}
+
+/// A message that ends in a segment of TCP: its place in the stream, and what it brings until that is taken.
+pub(crate) type EndsIn = (u64, Option<Carried>);
+
+/// The records of a block on its way, and those of the messages which it completes, at most one with URP.
+#[derive(Debug)]
+pub(crate) struct Flying {
+    pub departure: Departure,
+    /// When the protocol of the peer got it.
+    pub heard: Time,
+    /// Its hops, once it has come.
+    pub trace: Option<TraceId>,
     /// The message's.
     pub message: Option<Carried>,
-    /// The messages that end in a segment of TCP, each with its place in the stream.
-    pub endings: Vec<(u64, Carried)>,
+    /// The messages that end in a segment of TCP.
+    pub endings: Box<[EndsIn]>,
 }
 
 impl Flying {
-    /// Records that start at `since` of what is put onto the path at `left`.
-    pub fn new(left: Time, since: Time) -> Flying {
-        Flying { left, block: Trail::new(since), message: None, endings: Vec::new() }
+    pub fn new(departure: Departure, message: Option<Carried>) -> Flying {
+        let (heard, trace) = (departure.left, None);
+        Flying { departure, heard, trace, message, endings: Box::default() }
     }
 
-    /// The same records, used again.
-    pub fn restart(&mut self, left: Time, since: Time) {
-        self.block.restart(since);
-        (self.left, self.message) = (left, None);
-        self.endings.clear();
+    /// The protocol has it now, after time in its host at `place`.
+    pub fn hear(&mut self, now: Time, place: u32) {
+        self.heard = now;
+        self.each_message(|trail| trail.mark(now, place, Cause::Host));
     }
 
-    /// Marks all records.
-    pub fn mark(&mut self, now: Time, place: u32, cause: Cause) {
-        self.each(|trail| trail.mark(now, place, cause));
-    }
-
-    /// Does something to all records.
-    pub fn each(&mut self, mut change: impl FnMut(&mut Trail)) {
-        change(&mut self.block);
+    /// Does something to the records of its messages.
+    pub fn each_message(&mut self, mut change: impl FnMut(&mut Trail)) {
         self.message.iter_mut().for_each(|carried| change(&mut carried.0));
-        self.endings.iter_mut().for_each(|(_, carried)| change(&mut carried.0));
+        let endings = self.endings.iter_mut().filter_map(|(_, carried)| carried.as_mut());
+        endings.for_each(|carried| change(&mut carried.0));
+    }
+}
+
+/// Boxes of records that are to be used again.
+#[derive(Debug, Default)]
+#[expect(clippy::vec_box, reason = "records move on in their boxes")]
+pub(crate) struct Spare(Vec<Box<Flying>>);
+
+impl Spare {
+    /// Records, in a box that has held others if there is one.
+    pub fn boxed(&mut self, flying: Flying) -> Box<Flying> {
+        match self.0.pop() {
+            None => Box::new(flying),
+            Some(mut spare) => {
+                *spare = flying;
+                spare
+            }
+        }
+    }
+
+    /// These records are not needed any more, nor are their hops.
+    pub fn give_back(&mut self, net: &mut Network, flying: Option<Box<Flying>>) {
+        let Some(mut flying) = flying else { return };
+        flying.trace.take().into_iter().for_each(|trace| net.release(trace));
+        self.0.push(flying);
     }
 }
 
@@ -109,7 +148,7 @@ mod tests {
 
     fn flying(left: u64) -> Box<Flying> {
         let left = Time::from_nanos(left);
-        Box::new(Flying::new(left, left))
+        Box::new(Flying::new(Departure { since: left, first: left, ready: left, left }, None))
     }
 
     #[test]
@@ -119,7 +158,7 @@ mod tests {
         let first = in_flight.block(Seq::new(3), flying(1));
         let again = in_flight.block(Seq::new(3), flying(2));
         let other = in_flight.block(Seq::new(4), flying(3));
-        let left = |found: Option<Box<Flying>>| found.map(|found| found.left.as_nanos());
+        let left = |found: Option<Box<Flying>>| found.map(|found| found.departure.left.as_nanos());
         assert_eq!(left(in_flight.take_block(Seq::new(3), again)), Some(2));
         assert_eq!(left(in_flight.take_block(Seq::new(3), first)), Some(1));
         assert_eq!(left(in_flight.take_block(Seq::new(3), first)), None, "a copy finds nothing");

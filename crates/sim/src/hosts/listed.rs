@@ -46,11 +46,11 @@ impl World<'_> {
         }
         match (kept, flying) {
             (Some(number), Some(mut flying)) => {
-                flying.mark(now, at, Cause::Host);
+                flying.hear(now, at);
                 let early = Early { place: number, end: number + 1, flying };
-                self.spare.extend(end.early.insert(early));
+                self.spare.give_back(&mut self.net, end.early.insert(early));
             }
-            (_, flying) => self.spare.extend(flying),
+            (_, flying) => self.spare.give_back(&mut self.net, flying),
         }
         self.pump(id);
     }
@@ -66,10 +66,9 @@ impl World<'_> {
             // A copy has brought it whose original, with the records, is lost or comes later.
             let carried = end.early.remove(unit.number).and_then(|early| {
                 let mut flying = early.flying;
-                flying.mark(now, window, Cause::Recover);
-                self.traffic[end.traffic].blocks.book(flying.block.steps());
-                let carried = flying.message.take();
-                self.spare.push(flying);
+                let mut carried = flying.message.take();
+                carried.iter_mut().for_each(|it| it.0.mark(now, window, Cause::Recover));
+                self.book(id, flying);
                 carried
             });
             self.ends[id.index()].waiting.push_back(Arrival {

@@ -1,7 +1,7 @@
 //! What a traffic has measured so far.
 
 use super::jobs::EndId;
-use trunkline_core::{Span, Time};
+use trunkline_core::{Cause, Span, Time};
 use trunkline_measure::{Samples, Step, WindowSample};
 
 /// The time of all blocks by place and cause.
@@ -9,45 +9,94 @@ use trunkline_measure::{Samples, Step, WindowSample};
 pub(crate) struct Blocks {
     pub count: u64,
     /// In the order of place and cause.
-    pub sums: Vec<Step>,
+    sums: Vec<Sum>,
     /// The sum that the last block's first step was added to.
     first: u32,
-    /// For each sum the one to which the step after it was added the last time: the blocks of a traffic mostly go the
-    /// same way, and one that did not wait somewhere has a step less.
-    next: Vec<u32>,
 }
 
+/// The time of one place and cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Sum {
+    step: Step,
+    /// The sum to which the step after one of this was added the last time: the blocks of a traffic mostly go the same
+    /// way, and one that did not wait somewhere has a step less.
+    next: u32,
+}
+
+/// No sum: in front of a block's first step.
+const NONE: u32 = u32::MAX;
+
 impl Blocks {
-    /// Adds the time of one block.
-    pub fn book(&mut self, steps: &[Step]) {
+    /// Begins to add the time of one block, from `since` on.
+    pub fn book(&mut self, since: Time) -> Booking<'_> {
         self.count += 1;
-        let mut before = None;
-        for step in steps {
-            let guess = before.map_or(self.first, |before: usize| self.next[before]) as usize;
-            let same = |sum: &Step| sum.place == step.place && sum.cause == step.cause;
-            let right = self.sums.get(guess).is_some_and(same);
-            let at = if right { guess } else { self.place(before, step) };
-            self.sums[at].span += step.span;
-            before = Some(at);
+        Booking { blocks: self, before: NONE, until: since }
+    }
+
+    /// The sums, in the order of place and cause.
+    pub fn steps(&self) -> impl Iterator<Item = Step> {
+        self.sums.iter().map(|sum| sum.step)
+    }
+
+    /// Adds the step of a block that comes after the one added to the sum at `before`; the sum that it goes to.
+    #[inline]
+    fn add(&mut self, before: u32, step: Step) -> u32 {
+        let guess = self.sums.get(before as usize).map_or(self.first, |sum| sum.next);
+        match self.sums.get_mut(guess as usize) {
+            Some(Sum { step: sum, .. }) if sum.place == step.place && sum.cause == step.cause => {
+                sum.span += step.span;
+                guess
+            }
+            _ => self.search(before, step),
         }
     }
 
-    /// The place of the sum for `step`, which follows the step of the sum at `before`. It is made if there is none.
-    fn place(&mut self, before: Option<usize>, step: &Step) -> usize {
+    /// The same if the guess was wrong. The sum is made if there is none.
+    #[cold]
+    fn search(&mut self, before: u32, step: Step) -> u32 {
         let key = |step: &Step| (step.place, step.cause as u8);
-        let (at, moved) = match self.sums.binary_search_by_key(&key(step), key) {
+        let (at, moved) = match self.sums.binary_search_by_key(&key(&step), |sum| key(&sum.step)) {
             Ok(at) => (at, false),
             Err(at) => {
-                self.sums.insert(at, Step { span: Span::ZERO, ..*step });
-                self.next.insert(at, 0);
+                self.sums.insert(at, Sum { step: Step { span: Span::ZERO, ..step }, next: 0 });
                 (at, true)
             }
         };
-        match before {
-            Some(before) => self.next[before + usize::from(moved && at <= before)] = at as u32,
+        self.sums[at].step.span += step.span;
+        // Where the sum before is now.
+        let shift = u32::from(moved && at <= before as usize);
+        match self.sums.get_mut(before.saturating_add(shift) as usize) {
+            Some(sum) => sum.next = at as u32,
             None => self.first = at as u32,
         }
-        at
+        at as u32
+    }
+}
+
+/// The time of one block on its way into the sums: like a [`Trail`](trunkline_measure::Trail) of which nothing is kept.
+#[derive(Debug)]
+pub(crate) struct Booking<'a> {
+    blocks: &'a mut Blocks,
+    /// The sum that the step before was added to.
+    before: u32,
+    /// The instant up to which its time is booked.
+    until: Time,
+}
+
+impl Booking<'_> {
+    /// Books the time up to `now`. An instant that has been passed books nothing.
+    #[inline]
+    pub fn mark(&mut self, now: Time, place: u32, cause: Cause) {
+        self.add(Step { place, cause, span: now.since(self.until) });
+    }
+
+    /// Books a step.
+    #[inline]
+    pub fn add(&mut self, step: Step) {
+        if !step.span.is_zero() {
+            self.until += step.span;
+            self.before = self.blocks.add(self.before, step);
+        }
     }
 }
 
@@ -93,22 +142,28 @@ impl Measured {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-    use trunkline_core::Cause;
+
+    impl Blocks {
+        fn book_all(&mut self, steps: &[Step]) {
+            let mut booking = self.book(Time::ZERO);
+            steps.iter().for_each(|step| booking.add(*step));
+        }
+    }
 
     #[test]
     fn blocks_are_summed_by_place_and_cause() {
         let step = |place, cause, nanos| Step { place, cause, span: Span::from_nanos(nanos) };
         let mut blocks = Blocks::default();
-        blocks.book(&[step(1, Cause::Queue, 30), step(2, Cause::Queue, 5)]);
-        blocks.book(&[step(1, Cause::Queue, 12), step(1, Cause::Transmit, 7)]);
-        blocks.book(&[step(0, Cause::Host, 1), step(2, Cause::Queue, 4)]);
+        blocks.book_all(&[step(1, Cause::Queue, 30), step(2, Cause::Queue, 5)]);
+        blocks.book_all(&[step(1, Cause::Queue, 12), step(1, Cause::Transmit, 7)]);
+        blocks.book_all(&[step(0, Cause::Host, 1), step(2, Cause::Queue, 4)]);
         let expected = [
             step(0, Cause::Host, 1),
             step(1, Cause::Queue, 42),
             step(1, Cause::Transmit, 7),
             step(2, Cause::Queue, 9),
         ];
-        assert_eq!((blocks.sums, blocks.count), (expected.to_vec(), 3));
+        assert_eq!((blocks.steps().collect::<Vec<_>>(), blocks.count), (expected.to_vec(), 3));
     }
 
     #[test]
@@ -125,14 +180,14 @@ mod tests {
             if subset.is_multiple_of(3) {
                 steps.reverse();
             }
-            blocks.book(&steps);
+            blocks.book_all(&steps);
             for step in steps {
                 *sums.entry((step.place, step.cause as u8)).or_insert(Span::ZERO) += step.span;
             }
         }
-        let found = blocks.sums.iter().map(|sum| ((sum.place, sum.cause as u8), sum.span));
+        let found = blocks.steps().map(|sum| ((sum.place, sum.cause as u8), sum.span));
         assert!(found.eq(sums));
-        assert_eq!(blocks.next.len(), 8);
+        assert_eq!(blocks.sums.len(), 8);
     }
 
     #[test]
@@ -140,9 +195,10 @@ mod tests {
         let step = |place| Step { place, cause: Cause::Queue, span: Span::from_nanos(1) };
         let all: Vec<Step> = (0..6).map(step).collect();
         let mut blocks = Blocks::default();
-        blocks.book(&all);
+        blocks.book_all(&all);
         let without: Vec<Step> = all.iter().copied().filter(|step| step.place != 2).collect();
-        blocks.book(&without);
-        assert_eq!((blocks.first, &blocks.next[..5]), (0, &[1, 3, 3, 4, 5][..]));
+        blocks.book_all(&without);
+        let next: Vec<u32> = blocks.sums[..5].iter().map(|sum| sum.next).collect();
+        assert_eq!((blocks.first, next), (0, vec![1, 3, 3, 4, 5]));
     }
 }

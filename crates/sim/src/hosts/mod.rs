@@ -5,6 +5,7 @@
 
 mod apps;
 mod arrive;
+mod booking;
 mod build;
 mod collect;
 mod course;

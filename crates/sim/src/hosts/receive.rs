@@ -68,11 +68,11 @@ impl World<'_> {
         let end = &mut self.ends[id.index()];
         let mut carried = None;
         if let Some(mut flying) = end.completing.take() {
-            flying.mark(now, place, Cause::Host);
-            self.traffic[end.traffic].blocks.book(flying.block.steps());
+            flying.hear(now, place);
             carried = flying.message.take();
-            self.spare.push(flying);
+            self.book(id, flying);
         }
+        let end = &mut self.ends[id.index()];
         let held = std::mem::take(&mut end.held);
         let (bytes, ends) = (delivered.data.len, delivered.end);
         let arrival = Arrival { bytes, end: ends, empty: false, held, echoed: false, carried };

@@ -1,9 +1,10 @@
 //! From the protocol to packets on the path.
 
-use super::flying::{Carried, Flying};
+use super::flying::{Carried, Departure, Flying};
 use super::jobs::{EndId, Job};
 use super::protocol::Outgoing;
 use super::segments::Sent;
+use super::serial::Done;
 use super::tag;
 use super::world::{World, times};
 use crate::network::Parcel;
@@ -17,6 +18,9 @@ use trunkline_transport::urp::{Block, Characters, Control, Part, Segment};
 impl World<'_> {
     /// Moves everything of an end that can move.
     pub fn pump(&mut self, id: EndId) {
+        if self.ends[id.index()].is_silent() {
+            return self.settle(id);
+        }
         self.start_request(id);
         // What the protocol answers to what has come goes before what the host does about it.
         self.transmit(id);
@@ -55,7 +59,8 @@ impl World<'_> {
         let host = self.host_of(id);
         let (processor, interface) = (&host.processor, &host.interface);
         if interface.protocol == ProtocolPlace::Board {
-            return self.prepared(id, out);
+            let done = self.sent_at(id, &out);
+            return self.when(done, id, Job::Sent(out));
         }
         let envelopes = out.envelopes();
         let is_control = out.is_control();
@@ -75,12 +80,18 @@ impl World<'_> {
 
     /// A segment goes to the board.
     pub fn prepared(&mut self, id: EndId, out: Outgoing) {
+        let done = self.sent_at(id, &out);
+        self.then(done, id, Job::Sent(out));
+    }
+
+    /// When the board will have sent a segment that it gets now.
+    fn sent_at(&mut self, id: EndId, out: &Outgoing) -> Done {
         let interface = &self.host_of(id).interface;
         let cost = match out.is_control() {
             true => interface.control,
             false => interface.send_block.of(out.envelopes()),
         };
-        self.send_off(id, cost, Job::Sent(out));
+        self.sent_off(id, cost)
     }
 
     /// A segment leaves the board.
@@ -144,8 +155,11 @@ impl World<'_> {
     fn send_datagram(&mut self, id: EndId, datagram: Datagram<Carried>) {
         let now = self.net.now();
         let place = self.sending_place(id);
-        let mut flying = self.records(datagram.ready, datagram.carried);
-        flying.mark(now, place, Cause::Host);
+        let mut carried = datagram.carried;
+        carried.iter_mut().for_each(|it| it.0.mark(now, place, Cause::Host));
+        let since = datagram.ready;
+        let departure = Departure { since, first: since, ready: since, left: now };
+        let flying = self.spare.boxed(Flying::new(departure, carried));
         let place = self.segments.put(Sent::Datagram, Some(flying));
         let size = datagram.bytes + datagram.header;
         self.inject_packet(id, (size, 0), Ecn::NotEct, u64::from(place), true);
@@ -171,20 +185,6 @@ impl World<'_> {
         self.net.inject(Parcel { route, size, controls, ecn, tag, trace });
     }
 
-    /// Records that start at `since`.
-    pub fn records(&mut self, since: Time, message: Option<Carried>) -> Box<Flying> {
-        let left = self.net.now();
-        let mut flying = match self.spare.pop() {
-            None => Box::new(Flying::new(left, since)),
-            Some(mut flying) => {
-                flying.restart(left, since);
-                flying
-            }
-        };
-        flying.message = message;
-        flying
-    }
-
     /// The records of a block or unit that leaves now, which could be sent since `eligible` and may have been sent
     /// before; a message ends in block `number` of its sender.
     pub fn unit_records(
@@ -200,13 +200,10 @@ impl World<'_> {
             leave(&mut carried.0, now, (eligible, first_sent), [sending, window]);
             Box::new((carried.0.clone(), None))
         });
-        let mut flying = self.records(eligible, message);
-        if let Some(first) = first_sent {
-            flying.block.mark(first, sending, Cause::Host);
-            flying.block.mark(now, window, Cause::Recover);
-        }
-        flying.block.mark(now, sending, Cause::Host);
-        flying
+        // Sent again it has waited since then for its loss to be noticed.
+        let (first, ready) = first_sent.map_or((eligible, eligible), |first| (first, now));
+        let departure = Departure { since: eligible, first, ready, left: now };
+        self.spare.boxed(Flying::new(departure, message))
     }
 
     /// The place under which the time between the window's opening and the packets' leaving is booked.

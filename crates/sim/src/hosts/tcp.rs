@@ -14,7 +14,7 @@
 
 use super::early::Early;
 use super::end::{Arrival, Doing};
-use super::flying::{Carried, Flying};
+use super::flying::{Carried, Departure, EndsIn, Flying};
 use super::jobs::{EndId, Timer};
 use super::protocol::{Delivered, Leaving};
 use super::segments::Sent;
@@ -66,20 +66,18 @@ impl World<'_> {
     ) -> Box<Flying> {
         let now = self.net.now();
         let (sending, places) = (self.sending_place(id), self.places_of(id));
-        let mut flying = self.records(eligible, None);
-        flying.block.mark(first, places.paced, Cause::Window);
-        flying.block.mark(ready, places.window, Cause::Recover);
-        flying.block.mark(now, sending, Cause::Host);
         let end = &mut self.ends[id.index()];
-        for ending in end.endings.within(data.offset, data.end()) {
+        let endings = end.endings.within(data.offset, data.end()).map(|ending| -> EndsIn {
             let (trail, _) = &mut *ending.carried;
             if std::mem::replace(&mut ending.left, true) {
                 trail.mark(ready, places.window, Cause::Recover);
             }
             trail.mark(now, sending, Cause::Host);
-            flying.endings.push((ending.place, ending.carried.clone()));
-        }
-        flying
+            (ending.place, Some(ending.carried.clone()))
+        });
+        let endings = endings.collect();
+        let departure = Departure { since: eligible, first, ready, left: now };
+        self.spare.boxed(Flying { endings, ..Flying::new(departure, None) })
     }
 
     /// Samples a sender's congestion window, and asks for the next time, if the scenario wants samples.
@@ -114,13 +112,13 @@ impl World<'_> {
         let end = &mut self.ends[id.index()];
         self.hosts[end.host].memory -= u64::from(envelopes);
         if let Some(mut flying) = flying {
-            flying.mark(now, at, Cause::Host);
+            flying.hear(now, at);
             let (start, behind) = (segment.data.offset, segment.data.end());
             let refused = match behind > end.accepted {
                 true => end.early.insert(Early { place: start, end: behind, flying }),
                 false => Some(flying),
             };
-            self.spare.extend(refused);
+            self.spare.give_back(&mut self.net, refused);
         }
         let before = end.protocol.arrived();
         end.protocol.hear(now, segment);
@@ -167,11 +165,9 @@ impl World<'_> {
             carried.0.mark(now, window, Cause::Recover);
             Some(carried)
         });
-        while let Some(early) = end.early.pop_up_to(end.accepted) {
-            let mut flying = early.flying;
-            flying.block.mark(now, window, Cause::Recover);
-            self.traffic[end.traffic].blocks.book(flying.block.steps());
-            self.spare.push(flying);
+        let accepted = end.accepted;
+        while let Some(early) = self.ends[id.index()].early.pop_up_to(accepted) {
+            self.book(id, early.flying);
         }
         carried
     }
@@ -190,7 +186,6 @@ fn moves_much(workload: &Workload) -> bool {
 
 /// Takes from a segment's records those of the message that ends at `place`.
 fn take_ending(early: &mut Early, place: u64) -> Option<Carried> {
-    let endings = &mut early.flying.endings;
-    let index = endings.iter().position(|(end, _)| *end == place)?;
-    Some(endings.swap_remove(index).1)
+    let mut endings = early.flying.endings.iter_mut().filter(|(end, _)| *end == place);
+    endings.find_map(|(_, carried)| carried.take())
 }

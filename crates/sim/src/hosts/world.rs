@@ -1,8 +1,9 @@
 //! Everything that a run consists of, and the loop that drives it.
 
+use super::booking::LinePlaces;
 use super::course::Course;
 use super::end::{Described, Doing, End};
-use super::flying::{Carried, Flying};
+use super::flying::{Carried, Spare};
 use super::jobs::{EndId, Job, Jobs, Timer};
 use super::measured::Measured;
 use super::segments::Segments;
@@ -81,10 +82,8 @@ pub(crate) struct World<'a> {
     /// Ends whose sender's clock is to be brought to what they wait for.
     pub unsettled: Vec<EndId>,
     pub places: Vec<String>,
-    /// The place of each link of the network, by [`LinkId`].
-    pub link_places: Vec<u32>,
-    /// The place of each lane over a medium, by [`LinkId::lane`].
-    pub lane_places: Vec<u32>,
+    /// The places of links and of lanes over media.
+    pub lines: LinePlaces,
     /// The links that carry out the lanes of the lowered scenario, by their numbers.
     pub lanes: Vec<LinkId>,
     /// The end that each route leads to.
@@ -95,8 +94,7 @@ pub(crate) struct World<'a> {
     /// Whether a link can change the order of packets.
     pub reorders: bool,
     /// Records to be used again.
-    #[expect(clippy::vec_box, reason = "records move on in their boxes")]
-    pub spare: Vec<Box<Flying>>,
+    pub spare: Spare,
     /// What messages bring to their readers, to be used again.
     pub brought: Vec<Carried>,
     /// The instant of the applications' last step, and how many there were before it at that instant.
@@ -169,18 +167,28 @@ impl<'a> World<'a> {
 
     /// Gives an end's host processor work.
     pub fn on_processor(&mut self, end: EndId, cost: Span, job: Job) {
+        let done = self.processor_done(end, cost);
+        self.when(done, end, job);
+    }
+
+    /// When an end's host processor will have done work that takes `cost`.
+    pub fn processor_done(&mut self, end: EndId, cost: Span) -> Done {
         let now = self.net.now();
         let host = self.ends[end.index()].host;
-        let done = self.hosts[host].processor.submit(now, cost);
-        self.when(done, end, job);
+        self.hosts[host].processor.submit(now, cost)
     }
 
     /// Interrupts an end's host processor.
     pub fn interrupt(&mut self, end: EndId, cost: Span, job: Job) {
+        let done = self.interrupt_done(end, cost);
+        self.when(done, end, job);
+    }
+
+    /// When an interrupt of an end's host processor will be over.
+    pub fn interrupt_done(&mut self, end: EndId, cost: Span) -> Done {
         let now = self.net.now();
         let host = self.ends[end.index()].host;
-        let done = self.hosts[host].processor.interrupt(now, cost);
-        self.when(done, end, job);
+        self.hosts[host].processor.interrupt(now, cost)
     }
 
     /// Whether the processor has lost time to interrupts since it promised a job. Then it is done later, and so is
@@ -203,30 +211,25 @@ impl<'a> World<'a> {
         true
     }
 
-    /// Gives an end's board work; `inward` for what it receives.
-    pub fn on_board(&mut self, end: EndId, inward: bool, cost: Span, job: Job) {
+    /// When an end's board will have done work that takes `cost`; `inward` for what it receives.
+    pub fn board_done(&mut self, end: EndId, inward: bool, cost: Span) -> Done {
         let now = self.net.now();
-        let done = match self.board(end, inward).submit(now, cost) {
+        match self.board(end, inward).submit(now, cost) {
             Done::Promised(promise) => Done::At(promise.at),
             done => done,
-        };
-        self.when(done, end, job);
+        }
     }
 
-    /// Gives an end's board a packet to send. From an unsteady host it leaves somewhat later.
-    pub fn send_off(&mut self, end: EndId, cost: Span, job: Job) {
-        if self.ends[end.index()].unsteady.is_none() {
-            return self.on_board(end, false, cost, job);
-        }
-        let now = self.net.now();
-        let done = match self.board(end, false).submit(now, cost) {
+    /// When an end's board will have sent a packet. From an unsteady host it leaves somewhat later.
+    pub fn sent_off(&mut self, end: EndId, cost: Span) -> Done {
+        let (now, done) = (self.net.now(), self.board_done(end, false, cost));
+        let Some(unsteady) = self.ends[end.index()].unsteady.as_mut() else { return done };
+        let done = match done {
             Done::Now => now,
             Done::At(at) => at,
             Done::Promised(promise) => promise.at,
         };
-        let unsteady = self.ends[end.index()].unsteady.as_mut();
-        let leaves = unsteady.map_or(done, |unsteady| unsteady.leaves(done));
-        self.when(Done::At(leaves), end, job);
+        Done::At(unsteady.leaves(done))
     }
 
     /// Gives an end's board work with what it receives, of whose end nobody has to be told.
@@ -242,8 +245,17 @@ impl<'a> World<'a> {
         if separate { &mut state.board_in } else { &mut state.board }
     }
 
+    /// Does `job` when a processor is done, as the last thing that the present step does: if that is now and no other
+    /// job waits to be done now, it is the next in any case.
+    pub fn then(&mut self, done: Done, end: EndId, job: Job) {
+        match done {
+            Done::Now if self.soon.is_empty() => self.done(end, job),
+            done => self.when(done, end, job),
+        }
+    }
+
     /// Does `job` when a processor is done; before anything else happens, if that is now.
-    fn when(&mut self, done: Done, end: EndId, job: Job) {
+    pub fn when(&mut self, done: Done, end: EndId, job: Job) {
         let (at, promise) = match done {
             Done::Now => return self.soon.push_back((end, job)),
             Done::At(at) => (at, None),

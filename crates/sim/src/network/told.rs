@@ -20,7 +20,7 @@ impl Network {
     }
 
     /// The hops of a packet so far, in order. Their spans sum to the time since it was injected.
-    pub fn hops(&self, trace: TraceId) -> &[HopShare] {
+    pub fn hops(&self, trace: TraceId) -> impl Iterator<Item = HopShare> {
         self.traces.hops(trace)
     }
 

@@ -164,7 +164,7 @@ impl Lab {
 
     fn end(&mut self, parcel: Parcel, lost: Option<(LinkId, DropCause)>) {
         let trace: TraceId = parcel.trace.unwrap();
-        let (hops, at) = (self.network.hops(trace).to_vec(), self.network.now());
+        let (hops, at) = (self.network.hops(trace).collect(), self.network.now());
         self.network.release(trace);
         let Parcel { tag, route, ecn, .. } = parcel;
         self.ends.push(End { at, tag, route, hops, lost, ecn });
@@ -305,7 +305,7 @@ fn single(spec: &LinkSpec, sends: &[(u64, u32)]) -> BTreeMap<u64, (Time, Vec<Hop
                 network.inject(Parcel { route, size, controls: 1, ecn: Ecn::NotEct, tag, trace });
             }
             Event::Arrived(parcel) | Event::Lost(parcel, ..) => {
-                let hops = network.hops(parcel.trace.unwrap()).to_vec();
+                let hops = network.hops(parcel.trace.unwrap()).collect();
                 ends.insert(parcel.tag, (network.now(), hops));
             }
         }
@@ -369,7 +369,7 @@ fn a_copy_arrives_with_a_record_of_its_own() {
     let mut arrived = Vec::new();
     while let Some(Event::Arrived(parcel)) = network.next(Time::NEVER) {
         let trace = parcel.trace.unwrap();
-        let queue: Vec<u64> = network.hops(trace).iter().map(|hop| hop.queue.as_nanos()).collect();
+        let queue: Vec<u64> = network.hops(trace).map(|hop| hop.queue.as_nanos()).collect();
         arrived.push((trace, network.now().as_nanos(), queue));
     }
     assert_eq!(arrived[0], (TraceId(0), 2_500_000, vec![0, 0, 0]));
