@@ -25,8 +25,10 @@ impl End {
             return self.tell_guest(whom, ports, &packet, &[]);
         }
         if let Some(pending) = self.pending.as_mut().filter(|it| it.terms.uid == terms.uid) {
-            let is_one_more = pending.came.len() < MOST_COPIES;
-            return is_one_more.then(|| pending.came.push(now)).unwrap_or_default();
+            if pending.came.len() < MOST_COPIES {
+                pending.came.push(now);
+            }
+            return;
         }
         if self.past.contains(&terms.uid) {
             return;
