@@ -208,16 +208,19 @@ impl Flow<'_> {
     /// Opens a connection whose OPEN says this. Answers it with what the receiver says, or nothing if the session is lost. What
     /// the receiver says by itself about the end counts as its answer.
     ///
+    /// If much is to follow, copies of the OPEN go with it, so that the receiver sees at what rate they come through.
+    ///
     /// The OPEN is as long as data packets will be. If none of these is answered, the next are shorter: the path may not take them.
     pub fn open(
         &mut self,
         session: &mut Session,
         text: &[u8],
+        is_long: bool,
     ) -> Result<Option<(Connection, Vec<u8>)>, MoverError> {
         loop {
             let shorter = PACKETS.into_iter().find(|&packet| packet < self.packet);
             let patience = shorter.map(|_| PATIENCE.max(self.round.scaled(3, 1)));
-            match (self.open_at_once(session, text, patience)?, shorter) {
+            match (self.open_at_once(session, (text, is_long), patience)?, shorter) {
                 (Opened::Unanswered, Some(shorter)) => self.packet = shorter,
                 (Opened::Answered(connection, text), _) => return Ok(Some((*connection, text))),
                 (Opened::Lost | Opened::Unanswered, _) => return Ok(None),
@@ -229,7 +232,7 @@ impl Flow<'_> {
     fn open_at_once(
         &mut self,
         session: &mut Session,
-        text: &[u8],
+        (text, is_long): (&[u8], bool),
         patience: Option<Span>,
     ) -> Result<Opened, MoverError> {
         let no_random = || MoverError::system("no random numbers");
@@ -251,7 +254,8 @@ impl Flow<'_> {
         let ports = Ports { local, foreign: 1 };
         let begun = self.link.now();
         self.link.was_too_long = false;
-        let mut connection = Connection::open(begun, terms, ports, habits);
+        let connection = Connection::open(begun, terms, ports, habits).expecting(self.round);
+        let mut connection = if is_long { connection.leading() } else { connection };
         while connection.is_opening() {
             if let Some(text) = self.told.take() {
                 return Ok(Opened::Answered(Box::new(connection), text));

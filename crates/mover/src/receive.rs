@@ -22,6 +22,8 @@ use trunkline_transport::netblt::{Ending, Out};
 const MOST_SESSIONS: usize = 16;
 /// Connections whose OPEN, if it comes once more, opens nothing.
 const MOST_PAST: usize = 256;
+/// Copies of an OPEN whose times are kept while the disk is asked.
+const MOST_COPIES: usize = 64;
 /// The largest manifest: that of about four million files.
 const MOST_MANIFEST: u64 = 256 << 20;
 /// How long the answer to the end is said again if the sender has not heard it.
@@ -105,6 +107,9 @@ struct Guest {
     at: SocketAddr,
     /// Whether something sealed has come from there.
     is_proved: bool,
+    /// When it was answered first, and how long it took then to be heard.
+    met: Time,
+    round: Option<Span>,
 }
 
 /// An OPEN that waits for the disk's answer.
@@ -114,6 +119,8 @@ struct Pending {
     ports: Ports,
     /// The transfer that it offers.
     offer: Option<Offer>,
+    /// When it came, and copies of it.
+    came: Vec<Time>,
 }
 
 /// What has come that is not of the connection at work.
@@ -121,7 +128,7 @@ enum News {
     /// Somebody's first words, or nonsense.
     Words(SocketAddr, Vec<u8>),
     /// A packet that a guest sealed.
-    Packet(u64, Read),
+    Packet(u64, Time, Read),
 }
 
 struct End {
@@ -231,7 +238,6 @@ impl End {
         let mut news = Vec::new();
         loop {
             let End { link, sessions, current, desk, writing, finishing, teller, root, .. } = self;
-            let now = link.now();
             let at_work = current.as_ref().map(|it| (it.guest, it.connection.ports()));
             let more = link.receive(|from, at, datagram| {
                 let mut give = |task| {
@@ -249,7 +255,7 @@ impl End {
             for one in news.drain(..) {
                 match one {
                     News::Words(from, datagram) => self.words(from, &datagram)?,
-                    News::Packet(guest, read) => self.sealed(now, guest, read, tell),
+                    News::Packet(guest, at, read) => self.sealed(at, guest, read, tell),
                 }
             }
             if !more {
@@ -288,7 +294,8 @@ impl End {
         }
         let number = self.next_session;
         self.next_session += 1;
-        self.sessions.push_back(Guest { number, session, at, is_proved: false });
+        let met = self.link.now();
+        self.sessions.push_back(Guest { number, session, at, is_proved: false, met, round: None });
     }
 
     /// Takes in a packet that some sender sealed and that is not of the connection at work.
@@ -468,6 +475,7 @@ fn sort(
     let (read, data) = guest.session.hear(datagram)?;
     // Whoever sealed it is there: an address may change under a session.
     (guest.at, guest.is_proved) = (from, true);
+    guest.round.get_or_insert(now.since(guest.met));
     let at_work = current.as_mut().filter(|current| {
         let is_other = matches!(&read.packet, Packet::Open(terms) if terms.uid != current.uid);
         let ports = current.connection.ports().turned();
@@ -480,6 +488,6 @@ fn sort(
             current.take(now, &read.packet, data, give);
             None
         }
-        None => Some(News::Packet(guest.number, read)),
+        None => Some(News::Packet(guest.number, now, read)),
     }
 }

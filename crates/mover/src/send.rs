@@ -22,6 +22,8 @@ use trunkline_transport::netblt::wire::Packet;
 const AHEAD: usize = 32;
 /// From one word about progress to the next.
 const TELL: Span = Span::from_millis(100);
+/// Octets of a transfer from which copies of its OPEN lead it (a choice): they are a tenth of that.
+const LONG: u64 = 256 << 10;
 
 /// What is to be sent, and where to.
 #[derive(Debug)]
@@ -197,7 +199,9 @@ impl Mover<'_> {
                 manifest: self.encoded.len() as u64,
                 chunk: self.flow.chunk,
             });
-            let Some((mut connection, text)) = self.flow.open(session, &offer.text())? else {
+            let Some((mut connection, text)) =
+                self.flow.open(session, &offer.text(), self.bytes >= LONG)?
+            else {
                 return Ok(Outcome::Lost);
             };
             let (is_headed, list, missing) = match Answer::read(&text) {
@@ -314,7 +318,7 @@ impl Mover<'_> {
                 Some(text) => text,
                 None => {
                     let ask = self.finishing(&mut ask)?;
-                    let Some((_, text)) = self.flow.open(session, &ask)? else {
+                    let Some((_, text)) = self.flow.open(session, &ask, false)? else {
                         return Ok(Some(Outcome::Lost));
                     };
                     text
@@ -357,7 +361,7 @@ impl Mover<'_> {
         self.read_the_rest()?;
         let hashes: Vec<[u8; 32]> = self.hashes.iter().map(|it| it.unwrap_or_default()).collect();
         let ask = Ask::Hashes { identity: self.identity };
-        let Some((mut connection, _)) = self.flow.open(session, &ask.text())? else {
+        let Some((mut connection, _)) = self.flow.open(session, &ask.text(), false)? else {
             return Ok(Some(Outcome::Lost));
         };
         let hashes = hashes.concat();

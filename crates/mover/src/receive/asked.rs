@@ -1,6 +1,6 @@
 //! What senders ask for as they open connections, and what they are answered.
 
-use super::{End, MOST_MANIFEST, MOST_PAST, Pending, REREAD, SOON};
+use super::{End, MOST_COPIES, MOST_MANIFEST, MOST_PAST, Pending, REREAD, SOON};
 use crate::CHUNK;
 use crate::desk::Task;
 use crate::incoming::{Current, Stream};
@@ -24,8 +24,13 @@ impl End {
         {
             return self.tell_guest(whom, ports, &packet, &[]);
         }
-        let is_pending = self.pending.as_ref().is_some_and(|it| it.terms.uid == terms.uid);
-        if is_pending || self.past.contains(&terms.uid) {
+        if let Some(pending) = self.pending.as_mut().filter(|it| it.terms.uid == terms.uid) {
+            if pending.came.len() < MOST_COPIES {
+                pending.came.push(now);
+            }
+            return;
+        }
+        if self.past.contains(&terms.uid) {
             return;
         }
         let ask = Ask::read(&terms.text);
@@ -52,7 +57,7 @@ impl End {
             let refusal = Packet::Refused(b"it says what this end does not know".to_vec());
             return self.tell_guest(guest, ports, &refusal, &[]);
         };
-        let pending = Pending { guest, terms, ports, offer: None };
+        let pending = Pending { guest, terms, ports, offer: None, came: vec![now] };
         self.asked(now, pending, &ask, tell);
     }
 
@@ -165,7 +170,12 @@ impl End {
         let Ok(connection) = made else {
             return self.refuse(pending, b"its terms are none of ours");
         };
-        let connection = connection.answering(&answer.text());
+        let mut connection = connection.answering(&answer.text());
+        let guest = self.sessions.iter().find(|it| it.number == pending.guest);
+        if let Some(round) = guest.and_then(|it| it.round) {
+            connection = connection.expecting(round);
+        }
+        pending.came.iter().for_each(|&at| connection.knocked(at, &pending.terms));
         let (uid, room) =
             (pending.terms.uid, (self.memory / u64::from(pending.terms.buffer)).max(1));
         let room = room.saturating_sub(self.writing);

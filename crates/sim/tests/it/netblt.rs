@@ -11,8 +11,13 @@ fn run(line: &str, transports: &[&str], seconds: u32) -> Run {
 
 /// The same, with so many seconds from the start of one flow to that of the next.
 fn run_later(line: &str, transports: &[&str], later: u32, seconds: u32) -> Run {
+    run_seeded(1, line, transports, later, seconds)
+}
+
+/// The same with another seed.
+fn run_seeded(seed: u32, line: &str, transports: &[&str], later: u32, seconds: u32) -> Run {
     let mut text = format!(
-        "stop_after = \"{seconds}s\"\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n\
+        "seed = {seed}\nstop_after = \"{seconds}s\"\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n\
          [[link]]\nname = \"line\"\nbetween = [\"a\", \"b\"]\n{line}\n"
     );
     for (index, transport) in transports.iter().enumerate() {
@@ -52,22 +57,47 @@ fn the_rate_of_an_unknown_path_is_found() {
         ("100Mbit/s", "20ms", 0.2, 0.9),
     ];
     for (rate, delay, loss, least) in cases {
-        let line = format!(
-            "rate = \"{rate}\"\ndelay = \"{delay}\"\nlimit = \"500kB\"\nforward = {{ loss = \"{}%\" }}",
-            loss * 100.0
-        );
-        let run = run(&line, &[ADAPTIVE], 60);
-        let line_rate: f64 = rate.trim_end_matches("Mbit/s").parse::<f64>().unwrap() * 1e6;
-        let share = rates(&run, 60)[0] / (line_rate * (1.0 - loss) * 1440.0 / 1472.0);
+        // At 20 % one draw differs from another by a tenth: the mean of three is judged.
+        let draws = if loss == 0.2 { 3 } else { 1 };
+        let shares = (1..=draws).map(|seed| share_of_unknown(rate, delay, loss, seed));
+        let share = shares.sum::<f64>() / f64::from(draws);
         assert!(share >= least, "{rate}, {delay}, {loss}: {share}");
-        // What is sent again is what was lost, and little more.
-        let packets = run.traffic[0].packets;
-        let lost = packets.dropped as f64 / packets.sent as f64;
-        assert!(lost < loss + 0.02, "{rate}, {delay}, {loss}: {lost} lost");
-        let again = run.traffic[0].retransmissions;
-        let wasted = again.saturating_sub(packets.dropped) as f64 / packets.sent as f64;
-        assert!(wasted < 0.02, "{rate}, {delay}, {loss}: {again} again for {}", packets.dropped);
     }
+}
+
+/// What a transfer gets of a line in a minute, of which it sends little more again than was lost.
+fn share_of_unknown(rate: &str, delay: &str, loss: f64, seed: u32) -> f64 {
+    let line = format!(
+        "rate = \"{rate}\"\ndelay = \"{delay}\"\nlimit = \"500kB\"\nforward = {{ loss = \"{}%\" }}",
+        loss * 100.0
+    );
+    let run = run_seeded(seed, &line, &[ADAPTIVE], 0, 60);
+    let line_rate: f64 = rate.trim_end_matches("Mbit/s").parse::<f64>().unwrap() * 1e6;
+    let share = rates(&run, 60)[0] / (line_rate * (1.0 - loss) * 1440.0 / 1472.0);
+    let packets = run.traffic[0].packets;
+    let lost = packets.dropped as f64 / packets.sent as f64;
+    assert!(lost < loss + 0.02, "{rate}, {delay}, {loss}: {lost} lost");
+    let again = run.traffic[0].retransmissions;
+    let wasted = again.saturating_sub(packets.dropped) as f64 / packets.sent as f64;
+    assert!(wasted < 0.02, "{rate}, {delay}, {loss}: {again} again for {}", packets.dropped);
+    share
+}
+
+/// A transfer has the line's rate as soon as it is open: beside its data it takes two round trips until all has come, of which
+/// opening and the way of the last packet are one and a half. (With a train of data behind the opening it took four.)
+#[test]
+fn an_opening_tells_the_rate() {
+    let text = format!(
+        "stop_after = \"60s\"\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n\
+         [[link]]\nbetween = [\"a\", \"b\"]\nrate = \"10Mbit/s\"\ndelay = \"300ms\"\nlimit = \"375kB\"\n\
+         [[traffic]]\nname = \"t\"\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\nwrite = 10000\n\
+         bytes = \"5MB\"\nconfirm = false\ntransport = {ADAPTIVE}\n"
+    );
+    let cells = Scenario::parse(&text, "netblt.toml").unwrap();
+    let run = trunkline_sim::run(&cells[0]).unwrap();
+    let took = run.traffic[0].samples.iter().next().unwrap().delay().as_secs_f64();
+    let rounds = (took - 5e6 * 8.0 / 10e6 * 1472.0 / 1440.0) / 0.6;
+    assert!(rounds < 2.0, "{rounds} round trips beside the data");
 }
 
 /// In the layout of RFC 998, in which an offer waits for the first OK, it gets nearly as much.

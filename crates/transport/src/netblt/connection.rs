@@ -3,6 +3,8 @@
 //! Whichever end opens it, either may send the data. The end that receives is the one that makes sure: it asks again, says
 //! when all has come, and sends a DONE that may be lost; the sender then waits a while for its like.
 
+mod opening;
+
 use super::habits::Habits;
 use super::receiver::{Placed, Receiver};
 use super::sender::{Sender, Sending};
@@ -89,6 +91,10 @@ pub struct Connection {
     /// Seconds after which the other end holds this one for dead.
     other_death: u16,
     state: State,
+    /// Copies of the OPEN that are still to go at once behind the first.
+    copies: u16,
+    /// How long a round trip takes, if that is known from before.
+    expected: Span,
     half: Option<Half>,
     /// Buffers that the client has provided before it was open.
     provided: u64,
@@ -143,6 +149,8 @@ impl Connection {
             response: None,
             other_death: 0,
             state,
+            copies: 0,
+            expected: Span::ZERO,
             half: None,
             provided: 0,
             urgent: Vec::new(),
@@ -258,7 +266,7 @@ impl Connection {
             self.heard = now;
         }
         match packet {
-            Packet::Open(terms) => self.opened_again(terms),
+            Packet::Open(terms) => self.opened_again(now, terms),
             Packet::Response(terms) => self.answered(now, terms),
             Packet::Refused(reason) if self.is_opening() => {
                 self.state = State::Closed(Ending::Refused(reason.clone()));
@@ -288,42 +296,6 @@ impl Connection {
             | Packet::Text(_) => {}
         }
         None
-    }
-
-    fn opened_again(&mut self, terms: &Terms) {
-        let Some(response) = &self.response else { return };
-        let again = match terms.uid == response.uid {
-            true => Packet::Response(response.clone()),
-            // An ABORT bears no number, and would end the connection that there is.
-            false => Packet::Refused(b"these ports are in use".to_vec()),
-        };
-        self.reply(again);
-    }
-
-    /// Answers at once, unless an answer still waits: a peer that asks often is not answered more often than packets leave.
-    fn reply(&mut self, packet: Packet) {
-        if self.urgent.is_empty() {
-            self.urgent.push(packet);
-        }
-    }
-
-    fn answered(&mut self, now: Time, terms: &Terms) {
-        let State::Opening { since, tries, .. } = self.state else { return };
-        if terms.uid != self.terms.uid {
-            return;
-        }
-        if !self.terms.allows(terms) {
-            self.urgent.push(Packet::Abort(b"the answer widens the terms".to_vec()));
-            self.state = State::Closed(Ending::Broken("its answer widens the terms"));
-            return;
-        }
-        // Of repeated OPENs it is not known which was answered.
-        let round = (tries == 1).then(|| now.since(since));
-        self.other_death = terms.death;
-        let (death, sends) = (self.terms.death, self.terms.write);
-        self.terms = Terms { death, ..terms.clone() };
-        (self.state, self.heard) = (State::Open, now);
-        self.start(sends, round);
     }
 
     fn controlled(&mut self, now: Time, messages: &[super::wire::Message]) {
@@ -363,11 +335,16 @@ impl Connection {
         }
         match &mut self.state {
             State::Closed(_) => return None,
+            State::Opening { tries: 1, .. } if self.copies > 0 => {
+                self.copies -= 1;
+                return Some(Out::Packet(Packet::Open(self.terms.clone())));
+            }
             State::Opening { tries, due, since } => {
                 if *due > now || *tries == OPEN.2 {
                     return None;
                 }
-                *due = now + OPEN.0.scaled(1 << *tries, 1).min(OPEN.1);
+                let again = OPEN.0.scaled(1 << *tries, 1).min(OPEN.1);
+                *due = now + again.max(self.expected.scaled(3, 2));
                 *tries += 1;
                 if *tries == OPEN.2 {
                     // The other end may be far: what makes an open connection dead is waited for here too.

@@ -6,7 +6,7 @@ use super::wire::{Burst, Dialect, Terms};
 use trunkline_core::Span;
 
 /// Packets that go at once before anything is known of the path (ten of TCP's, RFC 6928, and a few that tell its rate).
-const TRAIN: u16 = 16;
+pub(super) const TRAIN: u16 = 16;
 
 /// How an end sends, and by what law it lets the other send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

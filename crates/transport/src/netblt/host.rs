@@ -62,7 +62,8 @@ impl Netblt {
         }
         let habits = Habits { dialect, ..self.habits };
         match Connection::accept(now, terms, ports, habits, &self.limits) {
-            Ok(connection) => {
+            Ok(mut connection) => {
+                connection.knocked(now, terms);
                 self.newest = terms.uid;
                 self.inward.push_back(Inward::new(connection));
             }

@@ -36,8 +36,9 @@ pub struct Pace {
     /// The start of the burst, and packets left of it.
     start: Option<Time>,
     left: u16,
-    /// When the next of evenly spaced packets is due.
+    /// When the next of evenly spaced packets is due, and when the latest was sent.
     due: Time,
+    latest: Time,
     /// Packets left of those that go at once in the beginning.
     train: u16,
     /// The time that packets may be behind.
@@ -48,7 +49,8 @@ impl Pace {
     /// A clock that starts so.
     pub fn new(start: &Start) -> Pace {
         let Start { spacing, burst, train } = *start;
-        Pace { spacing, burst, start: None, left: 0, due: Time::ZERO, train, slack: SLACK }
+        let (due, latest) = (Time::ZERO, Time::ZERO);
+        Pace { spacing, burst, start: None, left: 0, due, latest, train, slack: SLACK }
     }
 
     /// The burst in force.
@@ -58,8 +60,16 @@ impl Pace {
 
     /// Sets another burst. Answers whether it is another. What is under way of a burst is cut to the new size.
     pub fn set(&mut self, burst: Burst) -> bool {
-        let is_other = burst != self.burst;
+        let (is_other, before) = (burst != self.burst, self.gap());
         self.burst = burst;
+        let gap = self.gap();
+        if self.spacing == Spacing::Even && gap < before {
+            // So many packets are ahead as before. Those that went at once in the beginning do not make a fast path wait.
+            let ahead = u128::from(self.due.since(self.latest).as_nanos());
+            let ahead = ahead * u128::from(gap.as_nanos()) / u128::from(before.as_nanos());
+            self.due = self.latest + Span::from_nanos(ahead as u64);
+            self.train = 0;
+        }
         self.left = self.left.min(burst.size);
         is_other
     }
@@ -100,6 +110,7 @@ impl Pace {
             Spacing::Even => {
                 let most = self.slack.min(self.gap().scaled(u64::from(self.burst.size) - 1, 1));
                 self.due = self.due.max(now.before(most)) + self.gap();
+                self.latest = now;
             }
             Spacing::Bursts => {
                 let over = self.start.is_none_or(|start| now >= start + self.interval());
@@ -140,6 +151,17 @@ mod tests {
         let millis = times(Spacing::Bursts, burst, 1000, 9);
         let millis: Vec<u64> = millis.iter().map(|at| at.as_nanos() / 1_000_000).collect();
         assert_eq!(millis, [0, 0, 0, 10, 10, 10, 20, 20, 20]);
+    }
+
+    /// Packets that went at once in the beginning count at the pace that is offered then, and not at the first.
+    #[test]
+    fn a_faster_pace_holds_at_once() {
+        let slow = Burst { size: 16, interval: 600 };
+        let mut pace = Pace::new(&Start { spacing: Spacing::Even, burst: slow, train: 16 });
+        (0..16).for_each(|_| pace.sent(Time::ZERO));
+        assert_eq!(pace.next(), Time::ZERO + Span::from_millis(600));
+        pace.set(Burst { size: 100, interval: 100 });
+        assert_eq!(pace.next(), Time::ZERO + Span::from_millis(16));
     }
 
     proptest! {

@@ -4,6 +4,8 @@
 //! come; when it runs out, the missing packets are asked for. No packet that overtakes another makes a request by itself
 //! (RFC 1030 §7).
 
+mod waiting;
+
 use super::incoming::{Incoming, Phase};
 use super::law::{Arrival, Law, on_path};
 use super::log::Log;
@@ -12,9 +14,6 @@ use super::timers::{Arrivals, ControlTimer};
 use super::wire::{COMMON, Data, Dialect, Message, NullAck, Said, Terms};
 use std::collections::{BTreeSet, VecDeque};
 use trunkline_core::{Span, Time};
-
-/// The tick of the timers, of which a data timer has two at least.
-const TICK: Span = Span::from_millis(1);
 
 /// Where the data of a packet belong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,6 +142,16 @@ impl Receiver {
             self.provided -= 1;
             self.open += 1;
         }
+    }
+
+    /// A round trip takes so long at most, as far as is known before one is measured.
+    pub fn expect(&mut self, round: Span) {
+        self.control.expect(round);
+    }
+
+    /// A copy of the OPEN has come, as long as a data packet of so many user bytes.
+    pub fn knocked(&mut self, at: Time, packet: u16) {
+        self.law.arrived(&Arrival { at, bytes: on_path(packet, self.dialect), place: None });
     }
 
     /// A data packet has come, whose data are right if `is_right`. Answers where they belong, if they are new.
@@ -319,67 +328,6 @@ impl Receiver {
             self.start_timer(now, index, by_null_ack);
         }
         self.go();
-    }
-
-    /// The timer of a buffer whose message has been acknowledged.
-    fn start_timer(&mut self, now: Time, index: usize, by_null_ack: bool) {
-        let number = self.base.wrapping_add(index as u32);
-        if number < self.untouched || self.buffers[index].is_touched() {
-            self.buffers[index].phase = Phase::Receiving;
-            return self.set_timer(now, index);
-        }
-        // Versions 4 and 5 say what has been touched; without that the time of all packets before is waited for.
-        if self.dialect.is_classic() {
-            let before = self.buffers.range(..=index).map(Incoming::missing);
-            let mut patience = self.arrivals.patience(before.sum(), spacing(&*self.law));
-            if by_null_ack {
-                patience = patience.max(self.keepalive);
-            }
-            self.arm(now + patience.max(self.least()), index);
-        }
-    }
-
-    /// The least of a data timer.
-    fn least(&self) -> Span {
-        self.law.quantum().max(TICK.scaled(2, 1)).max(self.control.deviation())
-    }
-
-    /// Sets the timer of a buffer of which packets come.
-    fn set_timer(&mut self, now: Time, index: usize) {
-        let ahead = self.buffers[index].ahead() + self.requested;
-        let patience = self.arrivals.patience(ahead, spacing(&*self.law));
-        self.arm(now + patience.max(self.least()), index);
-    }
-
-    /// Sets timers earlier that were set when packets came more slowly than they do now.
-    fn review(&mut self, now: Time) {
-        if now.since(self.reviewed) < self.control.value() {
-            return;
-        }
-        self.reviewed = now;
-        for index in 0..self.buffers.len() {
-            let buffer = &self.buffers[index];
-            let Some(at) = buffer.timer.filter(|_| buffer.phase == Phase::Receiving) else {
-                continue;
-            };
-            let ahead = buffer.ahead() + self.requested;
-            let patience = self.arrivals.patience(ahead, spacing(&*self.law)).max(self.least());
-            if now + patience < at {
-                self.arm(now + patience, index);
-            }
-        }
-    }
-
-    fn arm(&mut self, at: Time, index: usize) {
-        self.unset_timer(index);
-        self.buffers[index].timer = Some(at);
-        self.timers.insert((at, self.base.wrapping_add(index as u32)));
-    }
-
-    fn unset_timer(&mut self, index: usize) {
-        if let Some(at) = self.buffers[index].timer.take() {
-            self.timers.remove(&(at, self.base.wrapping_add(index as u32)));
-        }
     }
 
     /// A NULL-ACK has come.

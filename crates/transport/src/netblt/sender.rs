@@ -95,6 +95,8 @@ pub struct Sender {
     open: u64,
     /// Packets asked for again: the buffer's number and the packet's.
     again: BTreeSet<(u32, u16)>,
+    /// Packets sent again behind all that is new, which go once more while nothing else is to be sent.
+    echo: BTreeSet<(u32, u16)>,
     pace: Pace,
     /// The newest message whose offer has been taken up.
     offered: u16,
@@ -133,6 +135,7 @@ impl Sender {
             ended: false,
             open: 0,
             again: BTreeSet::new(),
+            echo: BTreeSet::new(),
             pace: Pace::new(&start),
             offered: 0,
             ack_due: None,
@@ -209,7 +212,7 @@ impl Sender {
 
     /// Whether there is a packet to send, at any pace.
     fn could_send(&self) -> bool {
-        !self.again.is_empty() || self.next_new().is_some()
+        !self.again.is_empty() || !self.echo.is_empty() || self.next_new().is_some()
     }
 
     /// The next packet that was never sent: its buffer's place, and its number.
@@ -252,15 +255,14 @@ impl Sender {
         let again = self.again.first().copied();
         let (number, packet) = match (again, new) {
             (Some(again), Some(new)) => again.min(new),
-            (again, new) => again.or(new)?,
+            (again, new) => again.or(new).or_else(|| self.echo.first().copied())?,
         };
         let index = (number - base) as usize;
         let is_again = new != Some((number, packet));
         let (bytes, last) = self.buffers[index].filled?;
         match is_again {
             true => {
-                self.again.remove(&(number, packet));
-                self.sent.again += 1;
+                self.sent_again((number, packet), new.is_none());
             }
             false => self.sent_new(index, bytes),
         }
@@ -272,6 +274,17 @@ impl Sender {
         let header = self.header(number, packet, (bytes, last));
         let offset = u32::from(packet) * u32::from(self.terms.packet);
         Some(Sending { header, buffer: self.done + index as u64, offset, again: is_again })
+    }
+
+    /// A packet is sent that had been sent before. In the end the line is free while the receiver's word is on its way, and one
+    /// packet that is lost twice costs a round trip: what was asked for goes twice, the second time behind all others.
+    fn sent_again(&mut self, packet: (u32, u16), is_end: bool) {
+        self.sent.again += 1;
+        let is_asked = self.again.remove(&packet);
+        match is_asked && is_end && self.ended && self.pace.is_even() {
+            true => self.echo.insert(packet),
+            false => self.echo.remove(&packet),
+        };
     }
 
     fn sent_new(&mut self, index: usize, bytes: u32) {
@@ -376,137 +389,4 @@ fn slower(a: Burst, b: Burst) -> Burst {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::netblt::pace::Spacing;
-    use crate::netblt::wire::{Message, Said};
-
-    const BURST: Burst = Burst { size: 100, interval: 10 };
-
-    /// A sender of buffers of three packets that has been allowed the first two.
-    fn sender(dialect: Dialect) -> Sender {
-        let terms = Terms {
-            buffer: 300,
-            packet: 100,
-            burst: BURST,
-            outstanding: 2,
-            write: true,
-            ..Terms::default()
-        };
-        let start = Start { spacing: Spacing::Bursts, burst: BURST, train: 0 };
-        let mut sender = Sender::new(dialect, &terms, start, Burst { size: 1, interval: 0 });
-        let first = dialect.first_buffer();
-        let go = [0, 1].map(|at| message(1 + at as u16, first + at, Said::Go));
-        sender.receive(Time::ZERO, &go);
-        sender
-    }
-
-    fn message(sequence: u16, buffer: u32, said: Said) -> Message {
-        Message { sequence, buffer, said }
-    }
-
-    fn said(sender: &mut Sender, now: Time) -> Vec<(u64, u16, bool)> {
-        let sent = std::iter::from_fn(|| sender.transmit(now));
-        sent.map(|it| (it.buffer, it.header.packet, it.again)).collect()
-    }
-
-    /// Buffers are counted: those confirmed behind a hole make room, up to twice as far as may be outstanding.
-    #[test]
-    fn a_buffer_that_recovers_does_not_stop_the_others() {
-        let mut sender = sender(Dialect::Classic);
-        let ok = |number: u32, sequence: u16| {
-            message(sequence, number, Said::Ok { offer: Burst::default(), timer: 100 })
-        };
-        (0..2).for_each(|_| sender.fill(300, false));
-        said(&mut sender, Time::ZERO);
-        assert_eq!(sender.wants(), None, "two are under way");
-        for number in [1, 2] {
-            let go = message(1 + 2 * number as u16, number + 1, Said::Go);
-            sender.receive(Time::ZERO, &[ok(number, 2 + 2 * number as u16), go]);
-            assert_eq!(sender.released(), Some(u64::from(number)));
-            assert_eq!(sender.wants(), Some(u64::from(number) + 1));
-            sender.fill(300, false);
-            said(&mut sender, Time::ZERO);
-        }
-        sender.receive(Time::ZERO, &[ok(3, 20)]);
-        assert_eq!(sender.wants(), None, "four lie between the first and the next");
-        sender.receive(Time::ZERO, &[ok(0, 21)]);
-        assert_eq!(sender.wants(), Some(4));
-    }
-
-    #[test]
-    fn what_is_asked_for_again_goes_before_what_is_new() {
-        let mut sender = sender(Dialect::Classic);
-        sender.fill(300, false);
-        assert_eq!(said(&mut sender, Time::ZERO), [(0, 0, false), (0, 1, false), (0, 2, false)]);
-        sender.fill(300, false);
-        assert_eq!(sender.wants(), None, "two are under way");
-        let resend = Said::Resend { offer: Burst::default(), missing: vec![2, 0] };
-        sender.receive(Time::ZERO, &[message(3, 0, resend)]);
-        let sent = said(&mut sender, Time::ZERO);
-        assert_eq!(sent[..3], [(0, 0, true), (0, 2, true), (1, 0, false)]);
-        assert_eq!((sender.unsent(), sender.unanswered()), (0, 600));
-    }
-
-    /// The receiver may not know where a short last buffer ends, and asks for what it might have had (C25 of the
-    /// choices that the reference sheet numbers).
-    #[test]
-    fn the_end_of_a_short_buffer_is_sent_for_any_number_behind_it() {
-        let mut sender = sender(Dialect::Classic);
-        sender.fill(150, true);
-        assert_eq!(said(&mut sender, Time::ZERO), [(0, 0, false), (0, 1, false)]);
-        let resend = Said::Resend { offer: Burst::default(), missing: vec![2] };
-        sender.receive(Time::ZERO, &[message(3, 0, resend)]);
-        assert_eq!(said(&mut sender, Time::ZERO), [(0, 1, true)]);
-    }
-
-    #[test]
-    fn an_older_offer_does_not_replace_a_newer_one() {
-        let mut sender = sender(Dialect::V5);
-        let offer = |size| Said::Resend { offer: Burst { size, interval: 10 }, missing: vec![] };
-        sender.receive(Time::ZERO, &[message(5, 1, offer(50))]);
-        sender.receive(Time::ZERO, &[message(4, 1, offer(20))]);
-        assert_eq!(sender.ack().burst, Burst { size: 50, interval: 10 });
-        sender.receive(Time::ZERO, &[message(6, 1, offer(200))]);
-        assert_eq!(sender.ack().burst, BURST, "no more than was agreed on");
-    }
-
-    /// Of evenly spaced packets that are far apart none is waited for: a law would take the wait for a queue.
-    #[test]
-    fn slow_packets_carry_no_acknowledgement() {
-        for (interval, at_once) in [(10, false), (1000, true)] {
-            let burst = Burst { size: 100, interval };
-            let terms = Terms {
-                buffer: 300,
-                packet: 100,
-                burst: Burst { size: 100, interval: 1 },
-                outstanding: 2,
-                write: true,
-                ..Terms::default()
-            };
-            let start = Start { spacing: Spacing::Even, burst, train: 0 };
-            let mut sender =
-                Sender::new(Dialect::V5, &terms, start, Burst { size: 1, interval: 0 });
-            (0..2).for_each(|_| sender.fill(300, false));
-            sender.receive(Time::ZERO, &[message(1, 1, Said::Go)]);
-            sender.take_ack(Time::ZERO);
-            sender.receive(Time::ZERO, &[message(2, 2, Said::Go)]);
-            assert_eq!(sender.take_ack(Time::ZERO).is_some(), at_once, "{interval} ms");
-        }
-    }
-
-    /// In versions 4 and 5 the receiver learns at once that something was sent, even if that is lost.
-    #[test]
-    fn what_was_touched_is_told_again_soon() {
-        for (dialect, reminds) in [(Dialect::Classic, false), (Dialect::V5, true)] {
-            let mut sender = sender(dialect);
-            sender.fill(50, true);
-            assert_eq!(said(&mut sender, Time::ZERO).len(), 1);
-            let due = sender.deadline();
-            assert_eq!(due, reminds.then(|| Time::ZERO + PROMPT));
-            let ack = due.and_then(|due| sender.take_ack(due));
-            assert_eq!(ack.map(|it| (it.touched, it.last)), reminds.then_some((1, true)));
-            assert!(!reminds || sender.deadline() == Some(Time::ZERO + PROMPT.scaled(3, 1)));
-        }
-    }
-}
+mod tests;

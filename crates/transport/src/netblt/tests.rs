@@ -248,8 +248,12 @@ fn a_repeated_open_is_answered_again_and_a_foreign_one_refused() {
     let Some(Out::Packet(Packet::Response(first))) = connection.transmit(Time::ZERO) else {
         panic!()
     };
+    // A copy that was sent at once with the first is not answered.
     connection.receive(Time::ZERO, &Packet::Open(terms(true)), true);
-    let again = connection.transmit(Time::ZERO);
+    assert_eq!(connection.transmit(Time::ZERO), None);
+    let later = Time::ZERO + Span::from_secs(1);
+    connection.receive(later, &Packet::Open(terms(true)), true);
+    let again = connection.transmit(later);
     assert_eq!(again, Some(Out::Packet(Packet::Response(first))));
     connection.receive(Time::ZERO, &Packet::Open(Terms { uid: 78, ..terms(true) }), true);
     assert!(matches!(connection.transmit(Time::ZERO), Some(Out::Packet(Packet::Refused(_)))));
@@ -320,4 +324,46 @@ fn endless_permissions_cost_nothing() {
         connection.receive(Time::ZERO, &Packet::Control(vec![message]), true);
     }
     assert!(connection.sender().is_some_and(|sender| sender.wants() == Some(0)));
+}
+
+/// Copies of the OPEN that come a millisecond apart tell the rate before any data are sent. Copies that come later do not, and
+/// neither do those of an end with a fixed burst.
+#[test]
+fn copies_of_the_open_tell_the_rate() {
+    let open = |rate| {
+        let habits = habits(Dialect::V5, rate);
+        let mut active = Connection::open(Time::ZERO, terms(true), PORTS, habits).leading();
+        std::iter::from_fn(move || active.transmit(Time::ZERO)).count()
+    };
+    assert_eq!((open(RateLaw::Fixed), open(RateLaw::Adaptive)), (1, 16));
+    let offer = |apart: u64| {
+        let habits = habits(Dialect::V5, RateLaw::Adaptive);
+        let proposed = Terms { burst: Burst { size: u16::MAX, interval: 1 }, ..terms(true) };
+        let limits = Limits::default();
+        let accepted = Connection::accept(Time::ZERO, &proposed, PORTS.turned(), habits, &limits);
+        let mut passive = accepted.unwrap();
+        passive.provide(10);
+        passive.knocked(Time::ZERO, &proposed);
+        let mut now = Time::ZERO;
+        for _ in 1..16 {
+            now += Span::from_millis(apart);
+            passive.receive(now, &Packet::Open(proposed.clone()), true);
+        }
+        let said = std::iter::from_fn(|| passive.transmit(now));
+        said.filter_map(|out| match out {
+            Out::Packet(Packet::Control(messages)) => {
+                messages.into_iter().find_map(|it| match it.said {
+                    Said::Resend { offer, .. } => Some(offer),
+                    _ => None,
+                })
+            }
+            _ => None,
+        })
+        .next()
+    };
+    let Burst { size, interval } = offer(1).unwrap();
+    // 1060 octets on the path in a millisecond, and nine tenths of that to begin with.
+    let share = f64::from(size) / f64::from(interval);
+    assert!((0.88..0.92).contains(&share), "{size} in {interval} ms");
+    assert_eq!(offer(600), None);
 }

@@ -3,7 +3,7 @@
 use super::{ACTIVE, LISTENING};
 use crate::netblt::connection::{Connection, Ending, Half, Out};
 use crate::netblt::habits::Habits;
-use crate::netblt::wire::{Packet, Ports, Terms};
+use crate::netblt::wire::{self, Dialect, Packet, Ports, Terms};
 use crate::protocol::Unit;
 use crate::{Counters, Extent, Held};
 use std::collections::VecDeque;
@@ -11,6 +11,8 @@ use trunkline_core::{Span, Time};
 
 /// For how long an end asks one that does not answer.
 const PATIENCE: Span = Span::from_secs(600);
+/// Packets of a stream from which copies of the OPEN lead it (a choice).
+const LONG: u64 = 64;
 
 /// The stream that is to be sent, and the connection that carries the message that is on.
 #[derive(Debug)]
@@ -39,6 +41,8 @@ pub(super) struct Outward {
 #[derive(Debug)]
 struct On {
     connection: Connection,
+    /// Whether an OPEN is filled up to the length of a data packet.
+    is_led: bool,
     /// Bytes put into buffers.
     filled: u64,
     /// When each packet of the buffers that are not released was first sent; the first is buffer `base`.
@@ -123,8 +127,12 @@ impl Outward {
         let local = ACTIVE.0 + (self.uid % u32::from(ACTIVE.1)) as u16;
         let ports = Ports { local, foreign: LISTENING };
         let terms = Terms { uid: self.uid, write: true, ..self.terms.clone() };
+        let connection = Connection::open(now, terms, ports, self.habits);
+        // Beside less than a few buffers the copies would be much.
+        let is_led = self.offered - self.from >= LONG * u64::from(self.terms.packet);
         On {
-            connection: Connection::open(now, terms, ports, self.habits),
+            connection: if is_led { connection.leading() } else { connection },
+            is_led,
             filled: 0,
             firsts: VecDeque::new(),
             base: 0,
@@ -218,7 +226,14 @@ impl Outward {
         let on = self.on.as_mut().filter(|_| !dead)?;
         let out = on.connection.transmit(now)?;
         let ports = on.connection.ports();
-        let Out::Data(sending) = &out else { return Some((ports, out, Extent::default(), None)) };
+        let sending = match &out {
+            Out::Data(sending) => sending,
+            Out::Packet(Packet::Open(_)) if on.is_led => {
+                let padding = filling(self.habits.dialect, ports, &out);
+                return Some((ports, out, Extent::new(from, padding), None));
+            }
+            Out::Packet(_) => return Some((ports, out, Extent::default(), None)),
+        };
         let terms = on.connection.terms();
         let offset = sending.buffer * u64::from(terms.buffer) + u64::from(sending.offset);
         let data = Extent::new(from + offset, sending.header.bytes.into());
@@ -285,4 +300,13 @@ impl Outward {
         }
         Counters { units, answered: self.before, resent, timeouts: 0 }
     }
+}
+
+/// Bytes that make an OPEN as long as the data packets that it proposes, and no longer: a path may cut what is.
+fn filling(dialect: Dialect, ports: Ports, open: &Out) -> u32 {
+    let Out::Packet(Packet::Open(terms)) = open else { return 0 };
+    let mut octets = Vec::new();
+    wire::encode(dialect, ports, &Packet::Open(terms.clone()), &mut octets);
+    let whole = dialect.data_header() + usize::from(terms.packet);
+    whole.saturating_sub(octets.len()) as u32
 }

@@ -23,6 +23,8 @@ use trunkline_core::{Span, Time};
 
 /// Percent of what came through that is offered next in the beginning.
 const DOUBLE: u64 = 200;
+/// Percent of the first estimate that is offered.
+const FIRST: u64 = 75;
 /// Percent of an offer that has to come through in the beginning for more to be tried.
 const ENOUGH: u64 = 75;
 /// Percent of an offer that came through if all did.
@@ -45,6 +47,10 @@ const PACKETS: u64 = 24;
 const BELOW_RATE: u64 = 95;
 /// Packets of the first train that are looked at.
 const TRAIN: u64 = 12;
+/// The same of copies of the OPEN.
+const COPIES: u64 = 10;
+/// Copies of the OPEN that are further apart were not sent at once (a choice).
+const APART: Span = Span::from_millis(500);
 /// The interval of an offer at least, so that whole milliseconds are exact enough.
 const INTERVAL: u64 = 100;
 /// The slowest offer: two packets in this time.
@@ -157,6 +163,12 @@ impl Adaptive {
         self.window.count() > PACKETS && self.window.span() >= least
     }
 
+    /// Whether a packet is of the same train as those before it: copies of the OPEN, or data.
+    fn is_in_train(&self, arrival: &Arrival) -> bool {
+        let is_copy = arrival.place.is_none() && !self.window.is_placed();
+        is_copy && arrival.at.since(self.window.last()) < APART || self.window.is_placed()
+    }
+
     /// Ends a stretch: what it says, and the next offer.
     fn decide(&mut self, now: Time) {
         let window = std::mem::take(&mut self.window);
@@ -164,7 +176,7 @@ impl Adaptive {
         if self.offered == 0 {
             // The packets of the first train follow each other as the narrowest link lets them.
             self.rate = through;
-            return self.make_offer(through / 2);
+            return self.make_offer(through * FIRST / 100);
         }
         let losses = window.losses();
         let all = std::mem::take(&mut self.since).losses();
@@ -364,9 +376,20 @@ impl Adaptive {
         self.make_offer(self.drained(queue));
     }
 
+    /// The queue that a new offer will meet. The one that is seen is largely from before the offer in force, at which packets come for
+    /// a round trip and the third that is looked at: it grows or goes by what that is above or below the rate. Half of that time
+    /// is counted (a choice).
+    fn coming(&self, queue: Span) -> Span {
+        let time = u128::from(self.base().scaled(2, 3).as_nanos());
+        let part = |rate: u64| (time * u128::from(rate) / u128::from(self.rate.max(1))) as u64;
+        let grows = Span::from_nanos(part(self.offered.saturating_sub(self.rate)));
+        let goes = Span::from_nanos(part(self.rate.saturating_sub(self.offered)));
+        (queue + grows).saturating_sub(goes)
+    }
+
     /// The rate at which the queue goes within two round trips.
     fn drained(&self, queue: Span) -> u64 {
-        let over = queue.saturating_sub(self.tolerated().scaled(1, 2)).as_nanos();
+        let over = self.coming(queue).saturating_sub(self.tolerated().scaled(1, 2)).as_nanos();
         let part = (over / (self.base().as_nanos() / 50).max(1)).min(40);
         self.rate * (100 - part) / 100
     }
@@ -391,8 +414,12 @@ impl Law for Adaptive {
         if !self.in_force {
             return;
         }
+        if self.offered == 0 && !self.is_in_train(arrival) {
+            self.window = Window::default();
+        }
         self.window.take(arrival);
-        let first = self.offered == 0 && self.window.count() >= TRAIN;
+        let train = if self.window.is_placed() { TRAIN } else { COPIES };
+        let first = self.offered == 0 && self.window.count() >= train;
         if first || self.offered > 0 && self.is_over() {
             self.decide(arrival.at);
         }

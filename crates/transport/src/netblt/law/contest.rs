@@ -7,9 +7,11 @@ use trunkline_core::{Span, Time};
 /// two round trips).
 const APART: u64 = 4;
 const CLEAN: u32 = 2;
-/// One in so many packets may be lost beside somebody who does not yield (a choice): BBR of version 1 and an equal rate beside it
-/// lose a tenth, because it sends a quarter more than came through whenever it looks for more.
-const BORNE: u64 = 10;
+/// Percent of the packets that may be lost beside somebody who does not yield (a choice): BBR of version 1 and an equal rate beside
+/// it lose a tenth and more, because it sends a quarter more than came through whenever it looks for more.
+const BORNE: u64 = 15;
+/// Percent of the window that are left if more is lost than that (a choice): the other takes what is given up.
+const LEFT: u64 = 85;
 /// Packets from which that is known.
 const KNOWN: u64 = 100;
 
@@ -88,8 +90,7 @@ impl Contest {
             return false;
         }
         (self.lost, self.clean) = (Some(now), 0);
-        let is_much = self.event.0 >= KNOWN && self.event.1 * BORNE > self.event.0;
-        if is_much || self.window >= self.peak && !goes_on {
+        if self.loses_much() || self.window >= self.peak && !goes_on {
             (self.peak, self.has_yielded) = (self.window, false);
             return true;
         }
@@ -98,11 +99,21 @@ impl Contest {
         yields
     }
 
-    /// Shrinks to seven tenths, because something was lost.
+    /// Whether more is lost than is borne.
+    fn loses_much(&self) -> bool {
+        self.event.0 >= KNOWN && self.event.1 * 100 > self.event.0 * BORNE
+    }
+
+    /// Shrinks to seven tenths, because something was lost; by less if it is much, beside somebody who does not yield.
     pub fn shrink(&mut self, now: Time) {
-        // Who has less than before leaves more to others (fast convergence, §4.7).
-        self.most = if self.window < self.most { self.window * 17 / 20 } else { self.window };
-        self.window = (self.window * 7 / 10).max(2 * self.packet);
+        let is_less = self.window < self.most;
+        let (most, left) = match self.loses_much() {
+            true => (self.window, self.window * LEFT / 100),
+            // Who has less than before leaves more to others (fast convergence, §4.7).
+            false if is_less => (self.window * 17 / 20, self.window * 7 / 10),
+            false => (self.window, self.window * 7 / 10),
+        };
+        (self.most, self.window) = (most, left.max(2 * self.packet));
         (self.since, self.grown) = (now, now);
         (self.from, self.reno) = (self.window, self.window);
         self.event = (0, 0);

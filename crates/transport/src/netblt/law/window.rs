@@ -60,9 +60,19 @@ impl Window {
         self.count
     }
 
+    /// Whether a packet has come that came for the first time by itself.
+    pub fn is_placed(&self) -> bool {
+        self.from.is_some()
+    }
+
     /// From the first packet to the last.
     pub fn span(&self) -> Span {
         self.first.map_or(Span::ZERO, |(at, _)| self.last.since(at))
+    }
+
+    /// When the last packet came.
+    pub fn last(&self) -> Time {
+        self.last
     }
 
     /// Bytes per second.

@@ -91,8 +91,10 @@ impl Sender {
         self.unanswered -= u64::from(bytes);
         self.released.push_back(self.done + index as u64);
         let from = (number, 0);
-        let marked: Vec<_> = self.again.range(from..=(number, u16::MAX)).copied().collect();
-        marked.iter().for_each(|it| _ = self.again.remove(it));
+        for packets in [&mut self.again, &mut self.echo] {
+            let marked: Vec<_> = packets.range(from..=(number, u16::MAX)).copied().collect();
+            marked.iter().for_each(|it| _ = packets.remove(it));
+        }
         while self.buffers.front().is_some_and(|it| it.confirmed) {
             self.buffers.pop_front();
             self.base = self.base.map(|base| base.wrapping_add(1));

@@ -1,0 +1,74 @@
+//! How an OPEN leads a transfer, and what becomes of it and its answer.
+
+use super::super::habits::{RateLaw, TRAIN};
+use super::super::wire::{Packet, Terms};
+use super::{Connection, Ending, State};
+use trunkline_core::{Span, Time};
+
+/// From one answer to the copies of an OPEN to the next at least (a choice).
+const ANSWERS: Span = Span::from_millis(5);
+
+impl Connection {
+    /// The same end, whose first OPEN goes several times at once, each copy as long as a data packet (the driver's to fill up), so
+    /// that a law at the other end sees at what rate they come through. For a transfer that is long beside that.
+    #[must_use]
+    pub fn leading(mut self) -> Connection {
+        self.copies = if self.habits.rate == RateLaw::Adaptive { TRAIN - 1 } else { 0 };
+        self
+    }
+
+    /// The same end, which knows already how long a round trip takes at most. Only before anything is sent.
+    #[must_use]
+    pub fn expecting(mut self, round: Span) -> Connection {
+        self.expected = round;
+        self.receiver().into_iter().for_each(|it| it.expect(round));
+        self
+    }
+
+    /// The OPEN, or a copy of it, came at this time; it may be one of several that were sent at once.
+    pub fn knocked(&mut self, now: Time, proposed: &Terms) {
+        if let Some(receiver) = self.receiver() {
+            receiver.knocked(now, proposed.packet);
+        }
+    }
+
+    pub(super) fn opened_again(&mut self, now: Time, terms: &Terms) {
+        let Some(response) = &self.response else { return };
+        if terms.uid == response.uid && now.since(self.spoke) < ANSWERS {
+            return self.knocked(now, terms);
+        }
+        let again = match terms.uid == response.uid {
+            true => Packet::Response(response.clone()),
+            // An ABORT bears no number, and would end the connection that there is.
+            false => Packet::Refused(b"these ports are in use".to_vec()),
+        };
+        self.reply(again);
+        self.knocked(now, terms);
+    }
+
+    /// Answers at once, unless an answer still waits: a peer that asks often is not answered more often than packets leave.
+    pub(super) fn reply(&mut self, packet: Packet) {
+        if self.urgent.is_empty() {
+            self.urgent.push(packet);
+        }
+    }
+
+    pub(super) fn answered(&mut self, now: Time, terms: &Terms) {
+        let State::Opening { since, tries, .. } = self.state else { return };
+        if terms.uid != self.terms.uid {
+            return;
+        }
+        if !self.terms.allows(terms) {
+            self.urgent.push(Packet::Abort(b"the answer widens the terms".to_vec()));
+            self.state = State::Closed(Ending::Broken("its answer widens the terms"));
+            return;
+        }
+        // Of repeated OPENs it is not known which was answered.
+        let round = (tries == 1).then(|| now.since(since));
+        self.other_death = terms.death;
+        let (death, sends) = (self.terms.death, self.terms.write);
+        self.terms = Terms { death, ..terms.clone() };
+        (self.state, self.heard) = (State::Open, now);
+        self.start(sends, round);
+    }
+}
