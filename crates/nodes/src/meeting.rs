@@ -80,6 +80,12 @@ fn gone(me: NodeId, reason: &str) -> Vec<u8> {
     [&[WORD, high, low, GONE], &reason.as_bytes()[..end]].concat()
 }
 
+/// Whether octets may be a word; else they are a frame.
+#[inline]
+pub(crate) fn is_word(octets: &[u8]) -> bool {
+    octets.first() == Some(&WORD)
+}
+
 /// Reads what may be a word.
 pub(crate) fn read(octets: &[u8]) -> Heard {
     let from = |high: u8, low: u8| NodeId(u16::from_be_bytes([high, low]));

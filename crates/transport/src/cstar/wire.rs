@@ -115,6 +115,7 @@ impl Frame {
     }
 
     /// The octets of its header. Behind them stand those of its data, or its list.
+    #[inline]
     pub fn header(&self) -> [u8; Frame::HEADER as usize] {
         let mut octets = [0; at::PAYLOAD];
         (octets[at::VERSION], octets[at::KIND]) = (VERSION, self.kind.octet());
@@ -166,12 +167,15 @@ impl Frame {
     ///
     /// # Errors
     /// What is wrong with them.
+    #[inline]
     pub fn decode(mut octets: Bytes) -> Result<Frame, FrameError> {
         let Some(&header) = octets.first_chunk::<{ at::PAYLOAD }>() else {
             return Err(FrameError::Short { octets: octets.len() });
         };
         let two = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
-        let four = |at: usize| u32::from(two(at)) << 16 | u32::from(two(at + 2));
+        let four = |at: usize| {
+            u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+        };
         if header[at::VERSION] != VERSION {
             return Err(FrameError::Version(header[at::VERSION]));
         }
