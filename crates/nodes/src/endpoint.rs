@@ -17,7 +17,12 @@ pub struct Endpoint<'a, L> {
     line: Line<'a>,
     /// The buffer of the last delivery, while the program looks at it.
     held: Option<BufferId>,
+    /// Fragments that were queued and are not sent.
+    queued: u32,
 }
+
+/// Most fragments that wait to be sent (a choice: what is sent as one costs little more than one).
+const MOST_QUEUED: u32 = 16;
 
 impl<'a, L: Layer> Endpoint<'a, L> {
     /// Waits until all nodes are there.
@@ -31,14 +36,28 @@ impl<'a, L: Layer> Endpoint<'a, L> {
         stop: &'a AtomicBool,
     ) -> Result<Endpoint<'a, L>, NodesError> {
         let line = Line::meet(plan, &mut layer, carrier, stop, Instant::now)?;
-        Ok(Endpoint { layer, line, held: None })
+        Ok(Endpoint { layer, line, held: None, queued: 0 })
     }
 
-    /// Sends a fragment; waits while a resource is short. What was received before is done with.
+    /// Sends a fragment, or queues it if [others follow](Fragment::following) it in its message; waits while a resource is
+    /// short. What was received before is done with.
     ///
     /// # Errors
     /// If the message layer or a peer cannot go on, which the others are told, or `stop` is set.
+    #[inline]
     pub fn send(&mut self, fragment: Fragment) -> Result<(), NodesError> {
+        let is_last = fragment.following == 0;
+        self.queue(fragment)?;
+        if is_last { self.flush() } else { Ok(()) }
+    }
+
+    /// Takes a fragment that may wait to be sent until there are several, the program sends another, or it receives. Several
+    /// to one node cost little more than one.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`].
+    #[inline]
+    pub fn queue(&mut self, fragment: Fragment) -> Result<(), NodesError> {
         self.let_go();
         let mut refused = self.layer.send(self.line.now, fragment);
         while let Err(blocked) = refused {
@@ -48,6 +67,17 @@ impl<'a, L: Layer> Endpoint<'a, L> {
             refused = self.layer.send(self.line.now, blocked.into_fragment());
         }
         self.line.goes_on();
+        self.queued += 1;
+        if self.queued >= MOST_QUEUED { self.flush() } else { Ok(()) }
+    }
+
+    /// Sends what is queued.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`].
+    #[inline]
+    pub fn flush(&mut self) -> Result<(), NodesError> {
+        self.queued = 0;
         self.line.flush(&mut self.layer)
     }
 
@@ -57,6 +87,9 @@ impl<'a, L: Layer> Endpoint<'a, L> {
     /// As [`Endpoint::send`].
     pub fn receive(&mut self, from: Source, event: EventId) -> Result<Delivery, NodesError> {
         self.let_go();
+        if self.queued > 0 {
+            self.flush()?;
+        }
         loop {
             if let Some(delivery) = self.layer.take(from, event) {
                 self.held = delivery.buffer;
@@ -112,7 +145,7 @@ impl<'a, L: Layer> Endpoint<'a, L> {
     /// Waits for a frame, or for what is due.
     fn wait(&mut self) -> Result<(), NodesError> {
         self.line.waits();
-        let waited = self.line.flush(&mut self.layer);
+        let waited = self.flush();
         let waited = waited.and_then(|()| self.line.idle(&mut self.layer));
         self.checked(waited)
     }

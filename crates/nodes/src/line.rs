@@ -41,6 +41,8 @@ pub(crate) struct Line<'a> {
     gone: Option<Lost>,
     /// Datagrams dropped on purpose.
     pub dropped: u64,
+    /// Frames that are sent as one: empty between calls, and its memory is used again.
+    train: Vec<Frame>,
 }
 
 /// A peer that is lost to the run.
@@ -93,6 +95,7 @@ impl<'a> Line<'a> {
             asked: Time::ZERO,
             gone: None,
             dropped: 0,
+            train: Vec::new(),
         };
         match meet(&mut line.carrier, plan.me, plan.patience, stop) {
             Ok(early) => {
@@ -251,10 +254,30 @@ impl<'a> Line<'a> {
     /// Sends what the layer has to send.
     #[inline]
     pub fn flush<L: Layer + ?Sized>(&mut self, layer: &mut L) -> Result<(), NodesError> {
-        while let Some(frame) = layer.transmit(self.now) {
-            self.carrier.send(&frame)?;
+        let Some(first) = layer.transmit(self.now) else { return Ok(()) };
+        match layer.transmit(self.now) {
+            None => self.carrier.send(&first),
+            Some(second) => self.flush_many(layer, [first, second]),
         }
-        Ok(())
+    }
+
+    /// Sends several frames, those that fit together as one.
+    fn flush_many<L: Layer + ?Sized>(
+        &mut self,
+        layer: &mut L,
+        first: [Frame; 2],
+    ) -> Result<(), NodesError> {
+        let rest = std::iter::from_fn(|| layer.transmit(self.now));
+        for frame in first.into_iter().chain(rest) {
+            if !Carrier::fits(&self.train, &frame) {
+                self.carrier.send_train(&self.train)?;
+                self.train.clear();
+            }
+            self.train.push(frame);
+        }
+        let sent = self.carrier.send_train(&self.train);
+        self.train.clear();
+        sent
     }
 
     /// The peer that is lost to the run, if one is.

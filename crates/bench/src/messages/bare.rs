@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use bytes::{Buf, Bytes};
 use std::time::{Duration, Instant};
 use trunkline_nodes::Carrier;
-use trunkline_transport::cstar::{Frame, NodeId};
+use trunkline_transport::cstar::{Destination, EventId, Flags, Frame, Kind, NodeId};
 
 /// Datagrams of a stream that are under way at most, and after how many an answer goes back.
 const WINDOW: u32 = 64;
@@ -26,7 +26,7 @@ pub struct Datagrams {
 impl Datagrams {
     /// The way of an end whose messages have these octets.
     pub fn new(args: &Args, carrier: Carrier, data: &[u8]) -> Datagrams {
-        let octets = [&[0; HEADER], data].concat();
+        let octets = datagram(data);
         Datagrams { carrier, other: NodeId(1 - args.me), octets, poll: poll(args) }
     }
 
@@ -53,6 +53,29 @@ impl Datagrams {
         let octets = self.octets.get(..octets).context("no header")?;
         Ok(self.carrier.send_to(self.other, octets)?)
     }
+}
+
+/// A datagram with these octets: a frame's header that says how many stand before them.
+fn datagram(data: &[u8]) -> Vec<u8> {
+    let frame = Frame {
+        kind: Kind::Careful,
+        flags: Flags { last: true, crowd: false, large: false },
+        wants_ack: false,
+        again: false,
+        from: NodeId(0),
+        to: Destination::Node(NodeId(1)),
+        event: EventId(0),
+        fragment: 0,
+        grant: 0,
+        back: 0,
+        complete: EventId(0),
+        asks: 0,
+        route: None,
+        counter: 0,
+        data: Bytes::copy_from_slice(data),
+        list: Vec::new(),
+    };
+    [&frame.header()[..], data].concat()
 }
 
 impl Way for Datagrams {

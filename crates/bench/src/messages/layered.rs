@@ -73,12 +73,18 @@ fn over<L: Layer>(
     exchange(Layered { endpoint, other: NodeId(1 - args.me), data })
 }
 
-impl<L: Layer> Way for Layered<'_, L> {
-    fn send(&mut self, number: u32) -> Result<()> {
+impl<L: Layer> Layered<'_, L> {
+    fn message(&self, number: u32) -> Fragment {
         let to = Destination::Node(self.other);
         let flags = Flags { last: true, crowd: false, large: false };
         let (event, data) = (EventId(number), self.data.clone());
-        Ok(self.endpoint.send(Fragment { to, event, flags, following: 0, data })?)
+        Fragment { to, event, flags, following: 0, data }
+    }
+}
+
+impl<L: Layer> Way for Layered<'_, L> {
+    fn send(&mut self, number: u32) -> Result<()> {
+        Ok(self.endpoint.send(self.message(number))?)
     }
 
     fn receive(&mut self, number: u32) -> Result<Bytes> {
@@ -87,7 +93,7 @@ impl<L: Layer> Way for Layered<'_, L> {
 
     /// The layer's windows keep any from being dropped.
     fn stream(&mut self, count: u32) -> Result<()> {
-        (0..count).try_for_each(|number| self.send(number))?;
+        (0..count).try_for_each(|number| self.endpoint.queue(self.message(number)))?;
         self.receive(count).map(drop)
     }
 

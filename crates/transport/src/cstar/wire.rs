@@ -163,6 +163,14 @@ impl Frame {
             + u16::from(self.again) * bit::AGAIN
     }
 
+    /// Octets of the first of several frames that stand behind each other, as it says; all if it says more or nothing.
+    #[inline]
+    pub fn extent(octets: &[u8]) -> usize {
+        let length = octets.get(at::LENGTH..at::LENGTH + 4).and_then(|it| it.first_chunk());
+        let length = length.map_or(u32::MAX, |&length| u32::from_be_bytes(length));
+        (at::PAYLOAD as u64 + u64::from(length)).min(octets.len() as u64) as usize
+    }
+
     /// Reads a frame from all of `octets`, whose payload it keeps where it is.
     ///
     /// # Errors
@@ -301,6 +309,20 @@ mod tests {
             frame.encode(&mut out);
             prop_assert_eq!(out.len() as u32, frame.size());
             prop_assert_eq!(Frame::decode(out.freeze()), Ok(frame));
+        }
+
+        /// Frames behind each other are told apart, and octets of any kind come to an end.
+        #[test]
+        fn frames_behind_each_other_are_found(all in prop::collection::vec(frames(), 1..5), rest in prop::collection::vec(any::<u8>(), 0..80)) {
+            let mut out = BytesMut::new();
+            all.iter().for_each(|frame| frame.encode(&mut out));
+            let mut octets = out.freeze();
+            for frame in all {
+                let first = octets.split_to(Frame::extent(&octets));
+                prop_assert_eq!(Frame::decode(first), Ok(frame));
+            }
+            prop_assert!(octets.is_empty());
+            prop_assert!(rest.is_empty() || (1..=rest.len()).contains(&Frame::extent(&rest)));
         }
 
         /// Whatever is read is written again octet for octet.
