@@ -8,8 +8,8 @@ use trunkline_nodes::Carrier;
 use trunkline_transport::cstar::{Destination, EventId, Flags, Frame, Kind, NodeId};
 
 /// Datagrams of a stream that are under way at most, and after how many an answer goes back.
-const WINDOW: u32 = 64;
-const EVERY: u32 = 32;
+pub const WINDOW: u32 = 64;
+pub const EVERY: u32 = 32;
 /// How long an end waits for what must come.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Octets of a header, which stand before the payload.

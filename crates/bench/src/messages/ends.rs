@@ -71,7 +71,7 @@ pub trait Way {
     /// The octets of the next message that comes: of this number.
     fn receive(&mut self, number: u32) -> Result<Bytes>;
 
-    /// Sends so many messages, and hears that the last has come.
+    /// Sends so many messages, and hears that all have come.
     fn stream(&mut self, count: u32) -> Result<()>;
 
     /// Receives so many messages, which `check` sees, and tells that the last has come.

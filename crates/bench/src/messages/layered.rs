@@ -1,5 +1,6 @@
 //! Messages over a message layer, by the calls of an endpoint.
 
+use super::bare::{EVERY, WINDOW};
 use super::ends::{Args, BUFFERS, Way, poll};
 use anyhow::Result;
 use bytes::Bytes;
@@ -20,6 +21,9 @@ pub struct Layered<'a, L> {
     endpoint: Endpoint<'a, L>,
     other: NodeId,
     data: Bytes,
+    /// Whether a stream is answered so that the sender does not get too far ahead: a traditional layer has no windows, and
+    /// would refuse and repeat for ever. A careful one's windows do that.
+    paced: bool,
 }
 
 type Laps = Vec<(u64, u64)>;
@@ -45,7 +49,8 @@ pub fn traditional(
 ) -> Result<Laps> {
     let settings = TraditionalSettings::default();
     let layer = Traditional::new(NodeId(args.me), &cluster(args), &settings)?;
-    over(args, carrier, layer, exchange, data)
+    let paced = |way| exchange(Layered { paced: true, ..way });
+    over(args, carrier, layer, paced, data)
 }
 
 fn cluster(args: &Args) -> Cluster {
@@ -70,7 +75,7 @@ fn over<L: Layer>(
     };
     let stop = AtomicBool::new(false);
     let endpoint = Endpoint::meet(&plan, layer, carrier, &stop)?;
-    exchange(Layered { endpoint, other: NodeId(1 - args.me), data })
+    exchange(Layered { endpoint, other: NodeId(1 - args.me), data, paced: false })
 }
 
 impl<L: Layer> Layered<'_, L> {
@@ -91,14 +96,29 @@ impl<L: Layer> Way for Layered<'_, L> {
         Ok(self.endpoint.receive(Source::Node(self.other), EventId(number))?.data)
     }
 
-    /// The layer's windows keep any from being dropped.
     fn stream(&mut self, count: u32) -> Result<()> {
-        (0..count).try_for_each(|number| self.endpoint.queue(self.message(number)))?;
+        let mut answered = 0;
+        for number in 0..count {
+            while self.paced && number - answered >= WINDOW {
+                self.receive(answered + EVERY - 1)?;
+                answered += EVERY;
+            }
+            self.endpoint.queue(self.message(number))?;
+        }
+        while self.paced && answered + EVERY <= count {
+            self.receive(answered + EVERY - 1)?;
+            answered += EVERY;
+        }
         self.receive(count).map(drop)
     }
 
     fn drain(&mut self, count: u32, check: &dyn Fn(&[u8]) -> Result<()>) -> Result<()> {
-        (0..count).try_for_each(|number| check(&self.receive(number)?))?;
+        for number in 0..count {
+            check(&self.receive(number)?)?;
+            if self.paced && (number + 1).is_multiple_of(EVERY) {
+                self.send(number)?;
+            }
+        }
         self.send(count)
     }
 }

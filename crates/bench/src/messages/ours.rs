@@ -42,8 +42,8 @@ const POLL: u64 = 10_000;
 const WARM_UP: u32 = 200;
 
 impl Pair<'_> {
-    /// What both ends say of a run. Callgrind counts the first one's instructions into a file, if one is given, all or those
-    /// within functions of a name.
+    /// What both ends say of a run. Callgrind counts the instructions of the one that answers, which times nothing, into a
+    /// file, if one is given: all or those within functions of a name.
     pub fn run(&self, counted: Option<(&std::path::Path, Option<&str>)>) -> Result<Vec<Outcome>> {
         let (bench, product) = (std::env::current_exe()?, ours()?);
         let command = |node: NodeId, _: Place| {
@@ -53,7 +53,7 @@ impl Pair<'_> {
                 Carrying::End(over) => (&bench, self.end(over, node, &at)),
                 Carrying::Node(layer) => (&product, self.node(layer, node, &at)),
             };
-            let mut command = match counted.filter(|_| node == NodeId(0)) {
+            let mut command = match counted.filter(|_| node == NodeId(1)) {
                 Some((file, within)) => super::count::counting(program, file, within),
                 None => Command::new(program),
             };
