@@ -441,7 +441,7 @@ mod tests {
         for first in [&frame, &listed, &for_all()] {
             assert!(Carrier::fits(&[], first));
         }
-        let fits = |first: &Frame, next: &Frame| Carrier::fits(&[first.clone()], next);
+        let fits = |first: &Frame, next: &Frame| Carrier::fits(std::slice::from_ref(first), next);
         assert!(fits(&frame, &frame) && fits(&frame, &shorter));
         assert!(!Carrier::fits(&[frame.clone(), shorter.clone()], &shorter));
         let not = [(&frame, &longer), (&frame, &elsewhere), (&frame, &listed), (&listed, &shorter)];

@@ -49,7 +49,7 @@ pub fn traditional(
 ) -> Result<Laps> {
     let settings = TraditionalSettings::default();
     let layer = Traditional::new(NodeId(args.me), &cluster(args), &settings)?;
-    let paced = |way| exchange(Layered { paced: true, ..way });
+    let paced = |way: Layered<'_, Traditional>| exchange(Layered { paced: true, ..way });
     over(args, carrier, layer, paced, data)
 }
 
