@@ -31,7 +31,7 @@ dist)
 peers) needs=(python3=python3 iperf3=iperf3 rsync=rsync sshd=openssh-server ssh-keygen=openssh-client uftp=uftp
     g++=g++ /usr/include/udt/udt.h=libudt-dev) ;;
 # Aeron is compiled, with two libraries of C and a newer CMake.
-clusters) needs=(valgrind=valgrind nsenter=util-linux setpriv=util-linux fi_pingpong=libfabric-bin ucx_perftest=ucx-utils mpirun=openmpi-bin
+clusters) needs=(valgrind=valgrind nsenter=util-linux setpriv=util-linux chrt=util-linux fi_pingpong=libfabric-bin ucx_perftest=ucx-utils mpirun=openmpi-bin
     NPopenmpi=netpipe-openmpi cmake=cmake c++=g++ python3=python3-venv /usr/include/uuid/uuid.h=uuid-dev /usr/include/bsd/stdlib.h=libbsd-dev) ;;
 torture) needs=(ip=iproute2 sysctl=procps ethtool=ethtool nft=nftables unshare=util-linux) ;;
 pages) needs=(chromium=chromium node=nodejs npm=npm) ;;

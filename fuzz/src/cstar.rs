@@ -33,6 +33,9 @@ pub fn hear(data: &[u8]) {
         rest = behind;
         now += Span::from_millis(7);
         let octets = Bytes::copy_from_slice(octets);
+        // Frames behind each other are told apart by this.
+        let extent = Frame::extent(&octets);
+        assert!((extent > 0 || octets.is_empty()) && extent <= octets.len());
         let Ok(frame) = Frame::decode(octets.clone()) else {
             event += 1;
             layers.iter_mut().for_each(|layer| act(layer.as_mut(), now, event, length));

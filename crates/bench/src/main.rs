@@ -51,9 +51,9 @@ enum Verb {
     /// Run one part of the dataplane for its instructions to be counted
     #[command(hide = true)]
     Part { name: String, packets: u64 },
-    /// Be one of two ends that exchange bare datagrams
+    /// Be one of two ends that exchange messages
     #[command(hide = true)]
-    Bare(messages::bare::Args),
+    End(messages::ends::Args),
     /// Receive a file over QUIC into this directory
     #[command(hide = true)]
     QuicReceive(quic::Receive),
@@ -138,7 +138,7 @@ fn main() -> Result<()> {
     match &args.verb {
         Some(Verb::Part { name, packets }) => return parts::run(name, *packets),
         Some(Verb::Simulate { name, parts }) => return simulator::run_one(name, *parts),
-        Some(Verb::Bare(args)) => return messages::bare::run(args),
+        Some(Verb::End(args)) => return messages::ends::run(args),
         Some(Verb::QuicReceive(args)) => return quic::receive(args),
         Some(Verb::QuicSend(args)) => return quic::send(args),
         None => {}

@@ -210,6 +210,11 @@ impl Node {
         self.most_records = most;
     }
 
+    /// Whether it records what its program does.
+    pub fn records(&self) -> bool {
+        self.most_records > 0
+    }
+
     /// What was recorded since this was asked last, in the order of time.
     pub fn take_records(&mut self) -> Vec<Record> {
         std::mem::take(&mut self.records)
@@ -225,6 +230,11 @@ impl Node {
         if !again {
             self.records.push(Record { at, act });
         }
+    }
+
+    /// Its message layer, for a driver that hands it frames itself.
+    pub fn layer_mut(&mut self) -> &mut dyn Layer {
+        self.layer.as_mut()
     }
 
     /// A frame for this node has come. Answers what that costs.

@@ -3,6 +3,7 @@
 use crate::NodesError;
 use crate::address::{Address, Place};
 use crate::ethernet::Ethernet;
+use crate::meeting::extent;
 use crate::udp::Udp;
 use bytes::{Bytes, BytesMut};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -11,6 +12,10 @@ use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 use trunkline_transport::cstar::{Destination, Frame, NodeId};
+
+/// Most frames that are sent as one (choices: what is within the kernel's limits, 64 segments of 65,507 octets).
+const MOST_OF_TRAIN: usize = 64;
+const LONGEST_TRAIN: usize = 65_000;
 
 /// A way for octets between nodes, which are numbered.
 pub(crate) trait Wire: fmt::Debug + Send {
@@ -22,6 +27,11 @@ pub(crate) trait Wire: fmt::Debug + Send {
 
     /// Sends octets to a node, in two parts that it puts together.
     fn send(&mut self, to: usize, parts: [&[u8]; 2]) -> Result<(), NodesError>;
+
+    /// Sends frames of one size to a node, the last of which may be shorter.
+    fn send_train(&mut self, to: usize, train: &[[&[u8]; 2]]) -> Result<(), NodesError> {
+        train.iter().try_for_each(|&parts| self.send(to, parts))
+    }
 
     /// Whether there is a multicast group of which it is not known who hears it.
     fn has_group(&self) -> bool {
@@ -39,7 +49,7 @@ pub(crate) trait Wire: fmt::Debug + Send {
     /// Sends octets to all nodes but this one. Returns how often they were sent.
     fn send_to_all(&mut self, me: usize, parts: [&[u8]; 2]) -> Result<u64, NodesError>;
 
-    /// The next octets that have come; `None` if there are none now.
+    /// The next octets that have come: of a frame or a word, or of several behind each other; `None` if there are none now.
     fn receive(&mut self) -> Result<Option<Bytes>, NodesError>;
 
     /// What poll(2) reports readable when something has come.
@@ -56,6 +66,8 @@ pub struct Carrier {
     me: NodeId,
     peers: Vec<Address>,
     out: BytesMut,
+    /// What came behind the last frame or word.
+    rest: Bytes,
     /// Whose words have come by the multicast group.
     by_group: Vec<bool>,
     /// Whether a group was asked for, and whether not all hear it.
@@ -88,6 +100,7 @@ impl Carrier {
             me,
             peers,
             out,
+            rest: Bytes::new(),
             by_group,
             grouped,
             unheard: false,
@@ -177,6 +190,41 @@ impl Carrier {
         Ok(())
     }
 
+    /// Whether a frame can be sent behind others as one train: to the same node, and as long as all of them or, as the last,
+    /// shorter.
+    pub(crate) fn fits(train: &[Frame], frame: &Frame) -> bool {
+        let (Some(first), Some(last)) = (train.first(), train.last()) else { return true };
+        let size = first.size();
+        matches!(frame.to, Destination::Node(_))
+            && frame.to == first.to
+            && first.list.is_empty()
+            && frame.list.is_empty()
+            && last.size() == size
+            && frame.size() <= size
+            && train.len() < MOST_OF_TRAIN
+            && size as usize * (train.len() + 1) <= LONGEST_TRAIN
+    }
+
+    /// Sends frames that [fit](Carrier::fits) together.
+    ///
+    /// # Errors
+    /// As [`Carrier::send`].
+    pub(crate) fn send_train(&mut self, train: &[Frame]) -> Result<(), NodesError> {
+        let to = match train {
+            [] => return Ok(()),
+            [one] => return self.send(one),
+            [Frame { to: Destination::Node(NodeId(to)), .. }, ..] => usize::from(*to),
+            all => return all.iter().try_for_each(|frame| self.send(frame)),
+        };
+        if to < self.peers.len() {
+            let headers: Vec<_> = train.iter().map(Frame::header).collect();
+            let parts = headers.iter().zip(train).map(|(header, it)| [&header[..], &it.data[..]]);
+            self.wire.send_train(to, &parts.collect::<Vec<_>>())?;
+            self.sent += train.len() as u64;
+        }
+        Ok(())
+    }
+
     /// Sends octets to a node.
     ///
     /// # Errors
@@ -189,11 +237,14 @@ impl Carrier {
         Ok(())
     }
 
-    /// The next octets that have come, or come within `wait`; at once with no time.
+    /// The octets of the next frame or word that has come, or comes within `wait`; at once with no time.
     ///
     /// # Errors
     /// If the kernel refuses.
     pub fn receive(&mut self, wait: Duration) -> Result<Option<Bytes>, NodesError> {
+        if !self.rest.is_empty() {
+            return Ok(self.first_of_rest());
+        }
         if !wait.is_zero() {
             let descriptor = self.wire.descriptor();
             let mut sockets = [PollFd::new(&descriptor, PollFlags::IN)];
@@ -204,9 +255,19 @@ impl Carrier {
                 Err(error) => return Err(NodesError::system("wait for a frame")(error.into())),
             }
         }
-        let came = self.wire.receive()?;
-        self.received += u64::from(came.is_some());
-        Ok(came)
+        let Some(came) = self.wire.receive()? else { return Ok(None) };
+        if extent(&came) < came.len() {
+            self.rest = came;
+            return Ok(self.first_of_rest());
+        }
+        self.received += 1;
+        Ok(Some(came))
+    }
+
+    fn first_of_rest(&mut self) -> Option<Bytes> {
+        self.received += 1;
+        let extent = extent(&self.rest);
+        Some(self.rest.split_to(extent))
     }
 
     /// Frames that the kernel dropped because the receive memory was full, or that were damaged; `None` if it does not tell.
@@ -228,7 +289,7 @@ mod tests {
     use std::net::{Ipv4Addr, SocketAddrV4};
     use trunkline_netns::{End, IpNet, Namespace, create_veth};
     use trunkline_skip::skipped;
-    use trunkline_transport::cstar::{EventId, Flags, Kind};
+    use trunkline_transport::cstar::{Entry, EventId, Flags, Kind};
 
     fn on_loopback(buffers: u32, payload: u32) -> Result<Carrier, NodesError> {
         Carrier::bind(&Place::Udp(([127, 0, 0, 1], 0).into()), buffers, payload)
@@ -255,6 +316,19 @@ mod tests {
             space.run(|| Carrier::bind(&place, buffers, payload)).unwrap().unwrap()
         };
         Some(met(open(&here, "tla"), open(&there, "tlb")))
+    }
+
+    /// Two carriers of datagrams on the ends of a pair of devices with this MTU.
+    fn over_ip(mtu: u32, buffers: u32, payload: u32) -> (Carrier, Carrier) {
+        let [here, there] = [(); 2].map(|()| Namespace::create().unwrap());
+        create_veth(&End::new(&here, "tla"), &End::new(&there, "tlb"), mtu).unwrap();
+        let open = |space: &Namespace, device: &str, last: u8| {
+            let address = Ipv4Addr::new(10, 77, 0, last);
+            space.add_address(device, IpNet::new(address, 24).unwrap()).unwrap();
+            let place = Place::Udp((address, 0).into());
+            space.run(|| Carrier::bind(&place, buffers, payload)).unwrap().unwrap()
+        };
+        met(open(&here, "tla", 1), open(&there, "tlb", 2))
     }
 
     /// A frame for all nodes.
@@ -304,15 +378,86 @@ mod tests {
         }
     }
 
+    /// Sends as many frames as a carrier holds, those that fit as one, the last of them shorter and each with other octets;
+    /// they come one by one. Returns how often something was sent.
+    fn trains(one: &mut Carrier, other: &mut Carrier, payload: usize) -> usize {
+        let frame = |number: u32| Frame {
+            to: Destination::Node(NodeId(1)),
+            fragment: number,
+            data: Bytes::from(vec![
+                number as u8;
+                if number == 127 { payload / 2 } else { payload }
+            ]),
+            ..for_all()
+        };
+        let (mut train, mut sent) = (Vec::new(), 0);
+        for number in 0..128 {
+            if !Carrier::fits(&train, &frame(number)) {
+                one.send_train(&train).unwrap();
+                (train, sent) = (Vec::new(), sent + 1);
+            }
+            train.push(frame(number));
+        }
+        one.send_train(&train).unwrap();
+        for number in 0..128 {
+            let came = other.receive(Duration::from_secs(5)).unwrap().expect("a frame");
+            assert_eq!(Frame::decode(came), Ok(frame(number)));
+        }
+        assert_eq!(other.receive(Duration::ZERO).unwrap(), None);
+        let dropped = other.dropped().unwrap_or(0);
+        assert_eq!((one.sent, other.received, dropped), (128, 128, 0), "{payload}");
+        sent + 1
+    }
+
+    /// Whether or not what is sent as one can go so: in fragments of IP it cannot.
+    #[test]
+    fn frames_that_are_sent_as_one_come_one_by_one() {
+        for (payload, times) in [(4, 2), (800, 2), (8000, 16)] {
+            let both = on_loopback(128, payload as u32)
+                .and_then(|one| Ok((one, on_loopback(128, payload as u32)?)));
+            let Ok((one, other)) = both else {
+                return skipped("the kernel gives this user a smaller receive buffer");
+            };
+            let (mut one, mut other) = met(one, other);
+            assert_eq!(trains(&mut one, &mut other, payload), times);
+            let Some((mut one, mut other)) = on_ethernet(128, payload as u32) else { return };
+            trains(&mut one, &mut other, payload);
+            for mtu in [1500, 9000] {
+                let (mut one, mut other) = over_ip(mtu, 128, payload as u32);
+                trains(&mut one, &mut other, payload);
+            }
+        }
+    }
+
+    /// A frame with a list, one to another node, and one behind a shorter one begin a train of their own.
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let frame = Frame { to: Destination::Node(NodeId(1)), ..for_all() };
+        let entry = Entry { event: EventId(1), first: 0, following: 0 };
+        let listed = Frame { kind: Kind::Request, list: vec![entry], ..frame.clone() };
+        let shorter = Frame { data: Bytes::new(), ..frame.clone() };
+        let longer = Frame { data: Bytes::from_static(&[1; 100]), ..frame.clone() };
+        let elsewhere = Frame { to: Destination::Node(NodeId(2)), ..frame.clone() };
+        for first in [&frame, &listed, &for_all()] {
+            assert!(Carrier::fits(&[], first));
+        }
+        let fits = |first: &Frame, next: &Frame| Carrier::fits(std::slice::from_ref(first), next);
+        assert!(fits(&frame, &frame) && fits(&frame, &shorter));
+        assert!(!Carrier::fits(&[frame.clone(), shorter.clone()], &shorter));
+        let not = [(&frame, &longer), (&frame, &elsewhere), (&frame, &listed), (&listed, &shorter)];
+        assert!(not.iter().all(|(first, next)| !fits(first, next)));
+        assert!(!fits(&for_all(), &for_all()));
+    }
+
     #[test]
     fn frames_come_and_a_full_buffer_is_counted() {
         let (one, other) = (on_loopback(4, 4000).unwrap(), on_loopback(4, 4000).unwrap());
         let datagrams = Some(met(one, other));
         for (mut one, mut other) in [datagrams, on_ethernet(4, 4000)].into_iter().flatten() {
-            for octet in 0..4 {
+            for octet in 1..5 {
                 one.send_to(NodeId(1), &vec![octet; 4032]).unwrap();
             }
-            for octet in 0..4 {
+            for octet in 1..5 {
                 let came = other.receive(Duration::from_secs(5)).unwrap().unwrap();
                 assert_eq!((came.len(), came[0]), (4032, octet));
             }

@@ -5,7 +5,7 @@ use std::io;
 use thiserror::Error;
 use trunkline_netns::LabError;
 use trunkline_port::PortError;
-use trunkline_transport::cstar::{ClusterError, NodeId};
+use trunkline_transport::cstar::{ClusterError, Failure, NodeId};
 
 /// What keeps a node, or a cluster, from running.
 #[derive(Debug, Error)]
@@ -51,6 +51,9 @@ pub enum NodesError {
     /// The message layer refuses to start.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
+    /// The message layer cannot go on.
+    #[error(transparent)]
+    Layer(#[from] Failure),
     /// The kernel gives a socket less memory than the promise of the careful protocol needs.
     #[error(
         "the kernel gives {at} a receive buffer of {granted} bytes, and {buffers} frames need {needed}: raise net.core.rmem_max (sysctl -w net.core.rmem_max={needed}), or give fewer --buffers or a smaller --frame"

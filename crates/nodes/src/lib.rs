@@ -1,14 +1,16 @@
 //! Nodes of a cluster as real processes: each drives a [`trunkline_cluster::Node`] over UDP or over Ethernet frames.
 //!
-//! [`drive`] runs one node to its end; [`Launch`] starts a process for each node of a cluster on this machine, in network
+//! [`drive`] runs one node to its end; an [`Endpoint`] is the message layer alone, for a program of one's own; [`Launch`] starts a process for each node of a cluster on this machine, in network
 //! namespaces of their own or on loopback, and collects what they say.
 
 mod address;
 mod carrier;
 mod drive;
+mod endpoint;
 mod error;
 mod ethernet;
 mod launch;
+mod line;
 mod meeting;
 mod memory;
 mod outcome;
@@ -18,6 +20,7 @@ pub use address::{Address, Place};
 pub use carrier::Carrier;
 pub(crate) use carrier::wait_to_send;
 pub use drive::{Plan, Told, drive};
+pub use endpoint::Endpoint;
 pub use error::NodesError;
 pub use ethernet::ETHERTYPE;
 pub use launch::{Joined, Launch, MOST_NAMESPACES, Peers, Said};

@@ -8,7 +8,7 @@
 use crate::{Carrier, NodesError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use trunkline_transport::cstar::NodeId;
+use trunkline_transport::cstar::{Frame, NodeId};
 
 /// The first octet of a word.
 const WORD: u8 = 0;
@@ -73,11 +73,32 @@ fn greet(carrier: &mut Carrier, me: NodeId, to: NodeId, all: bool) -> Result<(),
 
 fn gone(me: NodeId, reason: &str) -> Vec<u8> {
     let [high, low] = me.0.to_be_bytes();
+    // What follows a word begins with this.
+    let reason = reason.replace(char::from(WORD), " ");
     let mut end = reason.len().min(REASON);
     while !reason.is_char_boundary(end) {
         end -= 1;
     }
     [&[WORD, high, low, GONE], &reason.as_bytes()[..end]].concat()
+}
+
+/// Whether octets may be a word; else they are a frame.
+#[inline]
+pub(crate) fn is_word(octets: &[u8]) -> bool {
+    octets.first() == Some(&WORD)
+}
+
+/// Octets of the first of several words and frames that stand behind each other: a system may join datagrams.
+#[inline]
+pub(crate) fn extent(octets: &[u8]) -> usize {
+    if is_word(octets) { extent_of_word(octets) } else { Frame::extent(octets) }
+}
+
+/// Only a reason has more octets than a header, and none of them is one with which something begins.
+fn extent_of_word(octets: &[u8]) -> usize {
+    let reason = if octets.get(HEADER - 1) == Some(&GONE) { &octets[HEADER..] } else { &[] };
+    let length = reason.iter().position(|&octet| octet == WORD).unwrap_or(reason.len());
+    octets.len().min(HEADER + length)
 }
 
 /// Reads what may be a word.
@@ -247,6 +268,30 @@ mod tests {
         let long = "ä".repeat(400);
         let Heard::Gone { reason, .. } = read(&gone(me, &long)) else { panic!("it is said") };
         assert_eq!(reason, "ä".repeat(200));
+    }
+
+    /// Words that a system joined are told apart, whatever the reason.
+    #[test]
+    fn words_behind_each_other_are_found() {
+        let me = NodeId(0x0003);
+        let words = [
+            hello(me, false, true).to_vec(),
+            gone(me, "lost\0frame"),
+            gone(me, ""),
+            vec![0, 0, 3, GROUP],
+            hello(me, true, false).to_vec(),
+        ];
+        let joined = words.concat();
+        let mut rest = &joined[..];
+        for word in &words {
+            let (first, behind) = rest.split_at(extent(rest));
+            assert_eq!(first, word);
+            rest = behind;
+        }
+        assert!(rest.is_empty());
+        for octets in [&[0][..], &[0, 0, 0], &[0, 0, 0, 9, 7]] {
+            assert!((1..=octets.len()).contains(&extent(octets)));
+        }
     }
 
     #[test]

@@ -5,11 +5,12 @@ use crate::carrier::Wire;
 use crate::memory::frame_memory;
 use crate::{NodesError, wait_to_send};
 use bytes::Bytes;
+use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg, setsockopt};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg_addr, sockopt};
 use std::io::IoSlice;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 /// Longest datagram.
 const LONGEST: usize = 65_535;
@@ -25,6 +26,8 @@ pub(crate) struct Udp {
     group: Option<SocketAddr>,
     /// Whether all others hear the group.
     heard: bool,
+    /// Whether the system cuts what is sent as one into datagrams.
+    cuts: bool,
     buffer: Vec<u8>,
 }
 
@@ -37,6 +40,8 @@ impl Udp {
         let what = format!("listen at {address}");
         let socket = UdpSocket::bind(address).map_err(NodesError::system(what))?;
         socket.set_nonblocking(true).map_err(NodesError::system("set up the socket"))?;
+        // Trains then come whole, if the way keeps them; a system that cannot do this hands over each datagram.
+        let _ = setsockopt(&socket, nix::sys::socket::sockopt::UdpGroSegment, &true);
         let needed = buffers as usize * frame_memory(payload);
         // The kernel doubles what it is asked for, and tells the double. The first needs a right, the second may give less.
         let asked = needed.div_ceil(2);
@@ -49,7 +54,8 @@ impl Udp {
             return Err(NodesError::Buffer { at, granted, needed, buffers });
         }
         let (peers, buffer) = (Vec::new(), vec![0; LONGEST]);
-        Ok(Udp { socket, peers, known: None, group: None, heard: false, buffer })
+        let (known, group) = (None, None);
+        Ok(Udp { socket, peers, known, group, heard: false, cuts: true, buffer })
     }
 
     /// The same for a node that hears a multicast group too: one socket for both, so that what one node sends by both ways
@@ -71,6 +77,29 @@ impl Udp {
             && udp.socket.set_multicast_loop_v4(false).is_ok();
         udp.group = joined.then(|| (group, known.port()).into());
         Ok(udp)
+    }
+
+    /// Sends datagrams in one call, by the kernel's segmentation (`UDP_SEGMENT`, udp(7)). Whether the system can.
+    fn send_as_one(&self, at: SocketAddr, train: &[[&[u8]; 2]]) -> Result<bool, NodesError> {
+        let slices: Vec<_> = train.iter().flatten().map(|part| IoSlice::new(part)).collect();
+        let size = train.first().map_or(0, |it| it[0].len() + it[1].len()) as u16;
+        let (control, at) = ([ControlMessage::UdpGsoSegments(&size)], SockaddrStorage::from(at));
+        let descriptor = self.socket.as_raw_fd();
+        loop {
+            let sent = sendmsg(descriptor, &slices, &control, MsgFlags::empty(), Some(&at));
+            match sent.map_err(|errno| Errno::from_raw_os_error(errno as i32)) {
+                Ok(_) => return Ok(true),
+                Err(Errno::CONNREFUSED | Errno::INTR) => {}
+                Err(Errno::AGAIN) => wait_to_send(&self.socket),
+                // Longer than the device's packets, or no check sums by the device: the datagrams go one by one.
+                Err(Errno::INVAL | Errno::MSGSIZE | Errno::IO | Errno::OPNOTSUPP) => {
+                    return Ok(false);
+                }
+                Err(errno) => {
+                    return Err(NodesError::system(format!("send to {at}"))(errno.into()));
+                }
+            }
+        }
     }
 
     fn send_at(&self, address: SocketAddr, parts: [&[u8]; 2]) -> Result<(), NodesError> {
@@ -110,6 +139,11 @@ impl Wire for Udp {
 
     fn send(&mut self, to: usize, parts: [&[u8]; 2]) -> Result<(), NodesError> {
         self.send_at(self.peers[to], parts)
+    }
+
+    fn send_train(&mut self, to: usize, train: &[[&[u8]; 2]]) -> Result<(), NodesError> {
+        self.cuts = self.cuts && self.send_as_one(self.peers[to], train)?;
+        if self.cuts { Ok(()) } else { train.iter().try_for_each(|&parts| self.send(to, parts)) }
     }
 
     fn has_group(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Instructions for a message, of every layer, by callgrind.
 
-use super::bare::Task;
+use super::ends::Task;
 use super::ours::Pair;
 use super::path::Path;
 use super::phases::Phase;

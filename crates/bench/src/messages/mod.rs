@@ -2,9 +2,11 @@
 //! and the layers that others use.
 
 mod aeron;
-pub mod bare;
+mod bare;
 mod count;
 pub mod counted;
+pub mod ends;
+mod layered;
 mod ours;
 mod path;
 mod peers;
@@ -12,8 +14,8 @@ mod phases;
 
 use crate::figure::{Figure, show};
 use anyhow::Result;
-use bare::Task;
 use comfy_table::Table;
+use ends::{Over, Task};
 use ours::{Carrying, Pair};
 use path::Path;
 use peers::{Peer, Told};
@@ -35,10 +37,12 @@ pub struct Effort {
 /// Payloads, in bytes.
 const SIZES: [u32; 4] = [4, 800, 4000, 8000];
 /// Who is measured, with the name for a table. The first is the limit, the second what the goal is of.
-const ALL: [Contender; 8] = [
-    Contender::Ours(Carrying::Bare, "bare UDP (the limit)"),
-    Contender::Ours(Carrying::Layer("careful"), "careful"),
-    Contender::Ours(Carrying::Layer("traditional"), "traditional"),
+const ALL: [Contender; 10] = [
+    Contender::Ours(Carrying::End(Over::Bare), "bare UDP (the limit)"),
+    Contender::Ours(Carrying::End(Over::Careful), "careful"),
+    Contender::Ours(Carrying::End(Over::Traditional), "traditional"),
+    Contender::Ours(Carrying::Node("careful"), "careful, a program of operations"),
+    Contender::Ours(Carrying::Node("traditional"), "traditional, a program of operations"),
     Contender::Peer(Peer::Fabric("udp;ofi_rxd")),
     Contender::Peer(Peer::Fabric("tcp;ofi_rxm")),
     Contender::Peer(Peer::Ucx),

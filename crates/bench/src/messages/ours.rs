@@ -1,6 +1,6 @@
-//! Two nodes of a cluster, or two bare ends, as processes on this host.
+//! Two nodes of a cluster, or two ends, as processes on this host.
 
-use super::bare::Task;
+use super::ends::{Over, Task};
 use super::path::Path;
 use crate::process::ours;
 use anyhow::{Context, Result, bail};
@@ -13,10 +13,10 @@ use trunkline_transport::cstar::NodeId;
 /// Who carries the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carrying {
-    /// Nobody: datagrams.
-    Bare,
-    /// A message layer of this name.
-    Layer(&'static str),
+    /// What the calls of an end go to.
+    End(Over),
+    /// A message layer of this name, under a node that carries out a program's operations.
+    Node(&'static str),
 }
 
 /// Two ends that exchange messages.
@@ -42,18 +42,18 @@ const POLL: u64 = 10_000;
 const WARM_UP: u32 = 200;
 
 impl Pair<'_> {
-    /// What both ends say of a run. Callgrind counts the first one's instructions into a file, if one is given, all or those
-    /// within functions of a name.
+    /// What both ends say of a run. Callgrind counts the instructions of the one that answers, which times nothing, into a
+    /// file, if one is given: all or those within functions of a name.
     pub fn run(&self, counted: Option<(&std::path::Path, Option<&str>)>) -> Result<Vec<Outcome>> {
         let (bench, product) = (std::env::current_exe()?, ours()?);
         let command = |node: NodeId, _: Place| {
             let end = usize::from(node.0);
             let at = Place::Udp((self.path.address(end), 0).into());
             let (program, words) = match self.carrying {
-                Carrying::Bare => (&bench, self.bare(node, &at)),
-                Carrying::Layer(layer) => (&product, self.node(layer, node, &at)),
+                Carrying::End(over) => (&bench, self.end(over, node, &at)),
+                Carrying::Node(layer) => (&product, self.node(layer, node, &at)),
             };
-            let mut command = match counted.filter(|_| node == NodeId(0)) {
+            let mut command = match counted.filter(|_| node == NodeId(1)) {
                 Some((file, within)) => super::count::counting(program, file, within),
                 None => Command::new(program),
             };
@@ -71,7 +71,7 @@ impl Pair<'_> {
         Ok(outcomes)
     }
 
-    fn bare(&self, node: NodeId, at: &Place) -> Vec<String> {
+    fn end(&self, over: Over, node: NodeId, at: &Place) -> Vec<String> {
         let task = match self.task {
             Task::PingPong => "ping-pong",
             Task::Stream => "stream",
@@ -79,7 +79,8 @@ impl Pair<'_> {
         let poll = if self.polls { POLL } else { 0 };
         let warm_up = if self.task == Task::PingPong { WARM_UP } else { 0 };
         let numbers = [u64::from(self.bytes), u64::from(self.count + warm_up), poll];
-        let mut words = vec!["bare".into(), node.0.to_string(), at.to_string(), task.into()];
+        let mut words = vec!["end".into(), node.0.to_string(), at.to_string()];
+        words.extend([over.word(), task].map(String::from));
         words.extend(numbers.map(|it| it.to_string()));
         words
     }

@@ -1,7 +1,7 @@
 //! Where a message layer's instructions go: sending, the arrival of a frame, and the rest, as TR 94-14's Appendix A has it.
 
-use super::bare::Task;
 use super::count;
+use super::ends::Task;
 use super::ours::{Carrying, Pair};
 use super::path::Path;
 use anyhow::Result;
@@ -39,7 +39,7 @@ pub fn measure(path: &Path, few: u32, place: &std::path::Path) -> Result<Vec<Pha
         for (own, (layer, kind)) in instructions.iter_mut().zip(LAYERS) {
             let within = format!("*{kind} as *Layer>::{function}*");
             *own = count::per_message(few, |count| {
-                let (task, carrying) = (Task::PingPong, Carrying::Layer(layer));
+                let (task, carrying) = (Task::PingPong, Carrying::Node(layer));
                 let pair = Pair { path, carrying, task, bytes: 4, count, polls: false };
                 pair.run(Some((&file, Some(&within))))?;
                 count::counted(&file)

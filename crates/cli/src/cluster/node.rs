@@ -65,7 +65,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (layout, me) = (common.layout(nodes), NodeId(args.id));
     common.test.check(nodes, common.frame).map_err(Failure::wrong_use)?;
     let layer = common.protocol.layer(me, &layout).map_err(Failure::wrong_use)?;
-    let node = Node::new(common.test.program(me, nodes, common.frame), layer);
+    let mut node = Node::new(common.test.program(me, nodes, common.frame), layer);
+    node.record(args.record);
     let bound = Carrier::bind(&args.bind, common.buffers, common.frame);
     let mut carrier = bound.map_err(|error| failure(&error))?;
     let peers = peers(args, &carrier, &stop)?;
@@ -76,7 +77,6 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         seed: common.seed(),
         poll: common.poll,
         patience: Duration::from_secs(30),
-        record: args.record,
         silence: common.silence,
     };
     let mut said = Ok(());

@@ -54,6 +54,17 @@ pub(super) struct Stored {
     pub buffer: Option<BufferId>,
 }
 
+/// What became of a fragment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Put {
+    /// It is stored.
+    New,
+    /// It has come before.
+    Copy,
+    /// It is numbered beyond reason, or too many events are open.
+    Beyond,
+}
+
 /// Most fragments of a message, and how far one may be ahead of the first that is missing: a hostile peer's numbers cost no
 /// more than this.
 const MOST_FRAGMENTS: u32 = 1 << 16;
@@ -131,15 +142,24 @@ impl Inbox {
         open && fragment.saturating_sub(next) < MOST_FRAGMENTS
     }
 
-    /// Stores a fragment that it [takes](Inbox::takes). Whether it was new.
-    pub fn put(&mut self, event: EventId, flags: Flags, stored: Stored) -> bool {
+    /// Stores a fragment, if it [takes](Inbox::takes) it and has not got it.
+    #[inline]
+    pub fn put(&mut self, event: EventId, flags: Flags, stored: Stored) -> Put {
         let whole = flags.last && !flags.crowd && stored.fragment == 0;
         if whole && self.alone.is_none() && self.slots.is_empty() {
             self.alone = Some((event, stored));
-            return true;
+            return Put::New;
         }
+        self.put_beside(event, flags, stored)
+    }
+
+    /// Stores a fragment beside others that wait.
+    fn put_beside(&mut self, event: EventId, flags: Flags, stored: Stored) -> Put {
         self.unfold();
-        self.insert(event, flags, stored)
+        if !self.takes(event, stored.from, stored.fragment) {
+            return Put::Beyond;
+        }
+        if self.insert(event, flags, stored) { Put::New } else { Put::Copy }
     }
 
     /// What was alone is so no more.
@@ -161,6 +181,7 @@ impl Inbox {
     }
 
     /// The next fragment of `event` from `from`; the event is forgotten behind its last. `nodes` are all of the cluster.
+    #[inline]
     pub fn take(&mut self, event: EventId, from: Source, nodes: u16) -> Option<Delivery> {
         let wanted = |stored: &Stored| match from {
             Source::Node(node) => stored.from == node,
@@ -169,15 +190,19 @@ impl Inbox {
         if self.alone.is_some() {
             let (_, stored) = self.alone.take_if(|it| it.0 == event && wanted(&it.1))?;
             let Stored { from, fragment, data, buffer } = stored;
-            return Some(Delivery {
-                from,
-                event,
-                fragment,
-                status: Status::EventDone,
-                data,
-                buffer,
-            });
+            let status = Status::EventDone;
+            return Some(Delivery { from, event, fragment, status, data, buffer });
         }
+        self.take_of_many(event, wanted, nodes)
+    }
+
+    /// The same of fragments that wait beside others.
+    fn take_of_many(
+        &mut self,
+        event: EventId,
+        wanted: impl Fn(&Stored) -> bool,
+        nodes: u16,
+    ) -> Option<Delivery> {
         let at = self.place(event).ok()?;
         let slot = &mut self.slots[at];
         let place = slot.waiting.iter().position(wanted)?;
@@ -319,11 +344,11 @@ mod tests {
     fn an_event_of_one_node_is_done_with_its_last_fragment_whatever_the_order() {
         let mut inbox = Inbox::default();
         let event = EventId(3);
-        assert!(inbox.put(event, LAST, stored(1, 1)));
-        assert!(!inbox.put(event, LAST, stored(1, 1)), "it came twice");
+        assert_eq!(inbox.put(event, LAST, stored(1, 1)), Put::New);
+        assert_eq!(inbox.put(event, LAST, stored(1, 1)), Put::Copy);
         assert_eq!(inbox.take(event, Source::Any, 4).unwrap().status, Status::More);
         assert!(inbox.take(event, Source::Any, 4).is_none());
-        assert!(inbox.put(event, Flags::default(), stored(1, 0)));
+        assert_eq!(inbox.put(event, Flags::default(), stored(1, 0)), Put::New);
         assert!(inbox.take(event, Source::Node(NodeId(2)), 4).is_none());
         assert_eq!(
             inbox.take(event, Source::Node(NodeId(1)), 4).unwrap().status,
@@ -338,7 +363,7 @@ mod tests {
     fn a_message_that_came_alone_is_as_any_other() {
         let mut inbox = Inbox::default();
         let (first, second) = (EventId(3), EventId(2));
-        assert!(inbox.put(first, LAST, stored(1, 0)));
+        assert_eq!(inbox.put(first, LAST, stored(1, 0)), Put::New);
         assert!(inbox.alone.is_some() && inbox.slots.is_empty());
         assert!(inbox.has(first, NodeId(1), 0) && !inbox.has(first, NodeId(2), 0));
         assert!(!inbox.has(first, NodeId(1), 1) && !inbox.has(second, NodeId(1), 0));
@@ -347,10 +372,12 @@ mod tests {
         assert_eq!(inbox.holes(NodeId(1)).count(), 0);
         assert!(inbox.take(second, Source::Any, 4).is_none());
         assert!(inbox.take(first, Source::Node(NodeId(2)), 4).is_none());
-        assert!(!inbox.clone().put(first, LAST, stored(1, 0)), "it came twice");
+        assert_eq!(inbox.clone().put(first, LAST, stored(1, 0)), Put::Copy);
+        let beyond = stored(1, MOST_FRAGMENTS);
+        assert_eq!(inbox.clone().put(second, Flags::default(), beyond), Put::Beyond);
         let taken = inbox.clone().take(first, Source::Node(NodeId(1)), 4).unwrap();
         assert_eq!((taken.from, taken.status), (NodeId(1), Status::EventDone));
-        assert!(inbox.put(second, LAST, stored(2, 0)));
+        assert_eq!(inbox.put(second, LAST, stored(2, 0)), Put::New);
         assert!(inbox.alone.is_none());
         assert_eq!(inbox.shape().iter().map(|it| it.0).collect::<Vec<_>>(), [second, first]);
         for event in [first, second] {

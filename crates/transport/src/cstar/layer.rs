@@ -19,12 +19,24 @@ pub trait Layer: fmt::Debug + Send {
     /// for it. To be asked again after anything has arrived, was released or expired.
     fn send(&mut self, now: Time, fragment: Fragment) -> Result<(), Blocked>;
 
-    /// The next fragment of an event from `from`; `None` if there is none yet. A node that waits calls it again after
-    /// anything has arrived or expired: a traditional layer asks for what is missing only while it is waited for.
+    /// The next fragment of an event from `from`; `None` if there is none yet.
     ///
     /// Events are to be received in their order, each to its end: behind the end of one a traditional layer takes what still
     /// comes of earlier ones for copies.
-    fn receive(&mut self, now: Time, from: Source, event: EventId) -> Option<Delivery>;
+    fn take(&mut self, from: Source, event: EventId) -> Option<Delivery>;
+
+    /// The application waits for a fragment that cannot be [taken](Layer::take) yet. To be called again after anything has
+    /// arrived or expired: a traditional layer asks for what is missing only while it is waited for.
+    fn wait(&mut self, now: Time, from: Source, event: EventId);
+
+    /// Takes a fragment, or waits for it.
+    fn receive(&mut self, now: Time, from: Source, event: EventId) -> Option<Delivery> {
+        let taken = self.take(from, event);
+        if taken.is_none() {
+            self.wait(now, from, event);
+        }
+        taken
+    }
 
     /// The application has done with a delivery's buffer.
     fn release(&mut self, now: Time, buffer: BufferId);

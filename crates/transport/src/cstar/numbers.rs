@@ -9,11 +9,13 @@ pub(super) struct Numbers(BTreeMap<(EventId, Option<NodeId>), u32>);
 
 impl Numbers {
     /// The number of the next fragment, and counts it as sent.
+    #[inline]
     pub fn next(&mut self, fragment: &Fragment) -> u32 {
         // Most messages are one fragment.
-        if fragment.flags.last && self.0.is_empty() {
-            return 0;
-        }
+        if fragment.flags.last && self.0.is_empty() { 0 } else { self.counted(fragment) }
+    }
+
+    fn counted(&mut self, fragment: &Fragment) -> u32 {
         let to = match fragment.to {
             Destination::Node(node) => Some(node),
             Destination::All => None,

@@ -115,6 +115,7 @@ impl Frame {
     }
 
     /// The octets of its header. Behind them stand those of its data, or its list.
+    #[inline]
     pub fn header(&self) -> [u8; Frame::HEADER as usize] {
         let mut octets = [0; at::PAYLOAD];
         (octets[at::VERSION], octets[at::KIND]) = (VERSION, self.kind.octet());
@@ -162,16 +163,27 @@ impl Frame {
             + u16::from(self.again) * bit::AGAIN
     }
 
+    /// Octets of the first of several frames that stand behind each other, as it says; all if it says more or nothing.
+    #[inline]
+    pub fn extent(octets: &[u8]) -> usize {
+        let length = octets.get(at::LENGTH..at::LENGTH + 4).and_then(|it| it.first_chunk());
+        let length = length.map_or(u32::MAX, |&length| u32::from_be_bytes(length));
+        (at::PAYLOAD as u64 + u64::from(length)).min(octets.len() as u64) as usize
+    }
+
     /// Reads a frame from all of `octets`, whose payload it keeps where it is.
     ///
     /// # Errors
     /// What is wrong with them.
+    #[inline]
     pub fn decode(mut octets: Bytes) -> Result<Frame, FrameError> {
         let Some(&header) = octets.first_chunk::<{ at::PAYLOAD }>() else {
             return Err(FrameError::Short { octets: octets.len() });
         };
         let two = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
-        let four = |at: usize| u32::from(two(at)) << 16 | u32::from(two(at + 2));
+        let four = |at: usize| {
+            u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+        };
         if header[at::VERSION] != VERSION {
             return Err(FrameError::Version(header[at::VERSION]));
         }
@@ -297,6 +309,20 @@ mod tests {
             frame.encode(&mut out);
             prop_assert_eq!(out.len() as u32, frame.size());
             prop_assert_eq!(Frame::decode(out.freeze()), Ok(frame));
+        }
+
+        /// Frames behind each other are told apart, and octets of any kind come to an end.
+        #[test]
+        fn frames_behind_each_other_are_found(all in prop::collection::vec(frames(), 1..5), rest in prop::collection::vec(any::<u8>(), 0..80)) {
+            let mut out = BytesMut::new();
+            all.iter().for_each(|frame| frame.encode(&mut out));
+            let mut octets = out.freeze();
+            for frame in all {
+                let first = octets.split_to(Frame::extent(&octets));
+                prop_assert_eq!(Frame::decode(first), Ok(frame));
+            }
+            prop_assert!(octets.is_empty());
+            prop_assert!(rest.is_empty() || (1..=rest.len()).contains(&Frame::extent(&rest)));
         }
 
         /// Whatever is read is written again octet for octet.

@@ -7,7 +7,7 @@ use trunkline_core::Time;
 
 impl Careful {
     /// The application waits for something of `from`, or goes on waiting.
-    pub(super) fn wait(&mut self, now: Time, from: Source) {
+    pub(super) fn awaits(&mut self, now: Time, from: Source) {
         let Some(audit) = self.settings.audit else { return };
         if self.waits.is_none_or(|waits| waits.from != from) {
             self.waits = Some(Waits { from, audit: now + audit });

@@ -11,6 +11,7 @@ impl Careful {
     }
 
     /// The first peer whose window is closed to data, of those that a fragment is handed to.
+    #[inline]
     pub(super) fn closed(&self, to: Destination) -> Option<NodeId> {
         let closed = |node: &NodeId| match self.peers.get(*node) {
             Some(peer) => peer.ours < 2,
@@ -53,6 +54,7 @@ impl Careful {
     }
 
     /// Takes a data frame off the windows of its receivers. Returns the grant that it takes along, and its counter.
+    #[inline]
     pub(super) fn charge(&mut self, to: Destination) -> (u16, u32) {
         let piggyback = self.settings.piggyback;
         match to {
@@ -82,6 +84,7 @@ impl Careful {
     }
 
     /// A frame of `from` is done with: it is owed, and an update may be due.
+    #[inline]
     pub(super) fn freed(&mut self, from: NodeId) {
         let (retired, at_half) = (self.retire(from), self.settings.at_half);
         let peer = self.peer(from);
@@ -142,34 +145,45 @@ impl Careful {
 
     /// Copies frames of a peer out of the adapter if it has used up half its window and the application does not receive:
     /// two for each that comes, so that an update is due before the window is closed.
+    #[inline]
     pub(super) fn copy_out(&mut self, from: NodeId) {
         for _ in 0..2 {
             let peer = self.peer(from);
             // What is reserved is no right to stay here: it is done with when its message is.
             let window = peer.window + peer.lent;
-            let keep = (window / 4).min(window.saturating_sub(2 + window / 2));
             // What is promised it will have at once.
             let has = peer.theirs + if peer.promised { peer.owed } else { 0 };
-            if has > (window + peer.reserved) / 2 || peer.held <= keep {
+            if has > (window + peer.reserved) / 2 {
                 return;
             }
-            let taken = |BufferId(place)| self.buffers.get(place as usize).copied().flatten();
-            let is_theirs = |buffer| taken(buffer).is_some_and(|it| it.owner == from);
-            let Some(stored) = self.inbox.latest_on_board(is_theirs) else { return };
-            let (bytes, buffer) = (stored.data.len() as u64, stored.buffer.take());
-            self.tally.copied += bytes;
-            self.tally.copied_out += 1;
-            self.memory.copied += bytes + COPY;
-            self.memory.copied_most = self.memory.copied_most.max(self.memory.copied);
-            if self.memory.copied > self.settings.memory {
-                let bytes = self.memory.copied;
-                return self.fail(Failure::Memory { bytes });
+            let keep = (window / 4).min(window.saturating_sub(2 + window / 2));
+            if peer.held <= keep || !self.copy_out_latest(from) {
+                return;
             }
-            self.give_back(buffer);
         }
     }
 
+    /// Copies the latest frame of a peer out of the adapter. Whether there was one, and room for it.
+    fn copy_out_latest(&mut self, from: NodeId) -> bool {
+        let taken = |BufferId(place)| self.buffers.get(place as usize).copied().flatten();
+        let is_theirs = |buffer| taken(buffer).is_some_and(|it| it.owner == from);
+        let Some(stored) = self.inbox.latest_on_board(is_theirs) else { return false };
+        let (bytes, buffer) = (stored.data.len() as u64, stored.buffer.take());
+        self.tally.copied += bytes;
+        self.tally.copied_out += 1;
+        self.memory.copied += bytes + COPY;
+        self.memory.copied_most = self.memory.copied_most.max(self.memory.copied);
+        if self.memory.copied > self.settings.memory {
+            let bytes = self.memory.copied;
+            self.fail(Failure::Memory { bytes });
+            return false;
+        }
+        self.give_back(buffer);
+        true
+    }
+
     /// One of a receive buffer's users has done with it: it is free behind the last.
+    #[inline]
     pub(super) fn give_back(&mut self, buffer: Option<BufferId>) {
         let Some(buffer) = buffer else { return };
         let Some(place) = self.buffers.get_mut(buffer.0 as usize) else { return };
@@ -187,6 +201,7 @@ impl Careful {
     }
 
     /// Takes a receive buffer for a frame of a peer, with so many users.
+    #[inline]
     pub(super) fn take_buffer(&mut self, owner: NodeId, users: u32) -> BufferId {
         let taken = Some(Taken { owner, users });
         let buffer = self.free.pop().unwrap_or(BufferId(self.buffers.len() as u32));

@@ -51,6 +51,7 @@ impl Careful {
     }
 
     /// How many will have done with a frame before its buffer is free: the application, and the next nodes.
+    #[inline]
     pub(super) fn users(&self, frame: &Frame) -> u32 {
         let Some(grid) = self.grid else { return 1 };
         let next = grid.onward(self.me, frame.origin(), frame.target()).count();
@@ -65,6 +66,7 @@ impl Careful {
     }
 
     /// Queues a frame for those to whom it is handed on.
+    #[inline]
     pub(super) fn hand_on(&mut self, frame: &Frame, buffer: BufferId) {
         let Some(grid) = self.grid else { return };
         let route = Route { origin: frame.origin(), target: frame.target() };

@@ -180,7 +180,7 @@ impl Layer for Careful {
     fn send(&mut self, now: Time, fragment: Fragment) -> Result<(), Blocked> {
         self.ask(&fragment);
         if let Some(peer) = self.closed(fragment.to) {
-            self.wait(now, Source::Node(peer));
+            self.awaits(now, Source::Node(peer));
             return Err(Blocked::Window(fragment, peer));
         }
         self.waits = None;
@@ -220,11 +220,9 @@ impl Layer for Careful {
         Ok(())
     }
 
-    fn receive(&mut self, now: Time, from: Source, event: EventId) -> Option<Delivery> {
-        let Some(delivery) = self.inbox.take(event, from, self.cluster.nodes) else {
-            self.wait(now, from);
-            return None;
-        };
+    #[inline]
+    fn take(&mut self, from: Source, event: EventId) -> Option<Delivery> {
+        let delivery = self.inbox.take(event, from, self.cluster.nodes)?;
         self.waits = None;
         if delivery.buffer.is_none() {
             self.memory.copied -= delivery.data.len() as u64 + COPY;
@@ -232,6 +230,11 @@ impl Layer for Careful {
         Some(delivery)
     }
 
+    fn wait(&mut self, now: Time, from: Source, _: EventId) {
+        self.awaits(now, from);
+    }
+
+    #[inline]
     fn release(&mut self, _now: Time, buffer: BufferId) {
         self.give_back(Some(buffer));
     }
@@ -281,6 +284,7 @@ impl Layer for Careful {
         self.fail(Failure::Damaged);
     }
 
+    #[inline]
     fn transmit(&mut self, _now: Time) -> Option<Frame> {
         if let Some(frame) = self.out.pop_front() {
             return Some(frame);
@@ -293,6 +297,7 @@ impl Layer for Careful {
         if self.asked.is_empty() && self.due.is_empty() { None } else { self.update() }
     }
 
+    #[inline]
     fn deadline(&self) -> Option<Time> {
         let audit = self.waits.filter(|_| self.settings.audit.is_some()).map(|waits| waits.audit);
         let lease = self.loans.and_then(|loans| loans.ends);
@@ -306,6 +311,7 @@ impl Layer for Careful {
         self.audits(now);
     }
 
+    #[inline]
     fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }

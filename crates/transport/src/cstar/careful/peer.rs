@@ -114,6 +114,7 @@ impl Peers {
         }
     }
 
+    #[inline]
     pub fn get(&self, node: NodeId) -> Option<&Peer> {
         self.place(node).ok().map(|place| &self.all[place].1)
     }
@@ -129,6 +130,12 @@ impl Peers {
             self.turn_to(node, window);
         }
         &mut self.all[self.last].1
+    }
+
+    /// This peer, if it is the one that was changed last.
+    #[inline]
+    pub fn latest(&mut self, node: NodeId) -> Option<&mut Peer> {
+        self.all.get_mut(self.last).filter(|it| it.0 == node).map(|it| &mut it.1)
     }
 
     /// Makes a peer the one that was changed last.

@@ -17,6 +17,7 @@ const MOST_GIVEN: u32 = 1 << 15;
 
 impl Careful {
     /// Asks for room for a fragment and those behind it, if they are many, and it was not asked for.
+    #[inline]
     pub(super) fn ask(&mut self, fragment: &Fragment) {
         let (Some(many), Destination::Node(node)) = (self.settings.reserve, fragment.to) else {
             return;
@@ -75,6 +76,7 @@ impl Careful {
     }
 
     /// A frame of a peer is done with: whether it was of what is reserved, and the buffer is the pool's again.
+    #[inline]
     pub(super) fn retire(&mut self, node: NodeId) -> bool {
         if self.settings.reserve.is_none() {
             return false;

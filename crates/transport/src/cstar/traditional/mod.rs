@@ -295,7 +295,7 @@ impl Traditional {
         self.out.push_back(Frame { flags, fragment, data, again: true, wants_ack, ..frame });
     }
 
-    fn wait(&mut self, now: Time, what: Awaited) {
+    fn awaits(&mut self, now: Time, what: Awaited) {
         if self.waits.is_none_or(|waits| waits.what != what) {
             let timeout = self.settings.timeout;
             self.waits = Some(Waits { what, deadline: now + timeout, timeout });
@@ -349,7 +349,7 @@ fn fragments(entry: &Entry) -> impl Iterator<Item = (EventId, u32)> + use<> {
 impl Layer for Traditional {
     fn send(&mut self, now: Time, fragment: Fragment) -> Result<(), Blocked> {
         if self.store.len() >= self.cluster.send_buffers {
-            self.wait(now, Awaited::Buffers);
+            self.awaits(now, Awaited::Buffers);
             return Err(Blocked::Buffers(fragment));
         }
         self.waits = None;
@@ -372,11 +372,8 @@ impl Layer for Traditional {
         Ok(())
     }
 
-    fn receive(&mut self, now: Time, from: Source, event: EventId) -> Option<Delivery> {
-        let Some(delivery) = self.inbox.take(event, from, self.cluster.nodes) else {
-            self.wait(now, Awaited::Fragment(from, event));
-            return None;
-        };
+    fn take(&mut self, from: Source, event: EventId) -> Option<Delivery> {
+        let delivery = self.inbox.take(event, from, self.cluster.nodes)?;
         self.waits = None;
         if delivery.status == super::Status::EventDone {
             self.complete = self.complete.max(EventId(event.0.saturating_add(1)));
@@ -385,6 +382,10 @@ impl Layer for Traditional {
             self.requested = later.collect();
         }
         Some(delivery)
+    }
+
+    fn wait(&mut self, now: Time, from: Source, event: EventId) {
+        self.awaits(now, Awaited::Fragment(from, event));
     }
 
     fn release(&mut self, _now: Time, buffer: BufferId) {

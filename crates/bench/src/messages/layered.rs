@@ -1,0 +1,124 @@
+//! Messages over a message layer, by the calls of an endpoint.
+
+use super::bare::{EVERY, WINDOW};
+use super::ends::{Args, BUFFERS, Way, poll};
+use anyhow::Result;
+use bytes::Bytes;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use trunkline_core::{Probability, Seed, Span};
+use trunkline_nodes::{Carrier, Endpoint, Plan};
+use trunkline_transport::cstar::{
+    Careful, CarefulSettings, Cluster, Destination, EventId, Flags, Fragment, Layer, NodeId,
+    Source, Traditional, TraditionalSettings,
+};
+
+/// How long an end waits for the other.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// An endpoint, the other end, and what a message has.
+pub struct Layered<'a, L> {
+    endpoint: Endpoint<'a, L>,
+    other: NodeId,
+    data: Bytes,
+    /// Whether a stream is answered so that the sender does not get too far ahead: a traditional layer has no windows, and
+    /// would refuse and repeat for ever. A careful one's windows do that.
+    paced: bool,
+}
+
+type Laps = Vec<(u64, u64)>;
+
+/// Lets an end exchange messages of these octets over the careful layer, with the audits that nodes have by default.
+pub fn careful(
+    args: &Args,
+    carrier: Carrier,
+    exchange: impl FnOnce(Layered<'_, Careful>) -> Result<Laps>,
+    data: Bytes,
+) -> Result<Laps> {
+    let audit = Some(Span::from_millis(200));
+    let settings = CarefulSettings { audit, ..CarefulSettings::default() };
+    over(args, carrier, Careful::new(NodeId(args.me), &cluster(args), &settings)?, exchange, data)
+}
+
+/// The same over the traditional layer.
+pub fn traditional(
+    args: &Args,
+    carrier: Carrier,
+    exchange: impl FnOnce(Layered<'_, Traditional>) -> Result<Laps>,
+    data: Bytes,
+) -> Result<Laps> {
+    let settings = TraditionalSettings::default();
+    let layer = Traditional::new(NodeId(args.me), &cluster(args), &settings)?;
+    let paced = |way: Layered<'_, Traditional>| exchange(Layered { paced: true, ..way });
+    over(args, carrier, layer, paced, data)
+}
+
+fn cluster(args: &Args) -> Cluster {
+    let frame = args.bytes.max(1);
+    Cluster { nodes: 2, receive_buffers: BUFFERS, send_buffers: BUFFERS, frame }
+}
+
+fn over<L: Layer>(
+    args: &Args,
+    carrier: Carrier,
+    layer: L,
+    exchange: impl FnOnce(Layered<'_, L>) -> Result<Laps>,
+    data: Bytes,
+) -> Result<Laps> {
+    let plan = Plan {
+        me: NodeId(args.me),
+        drop: Probability::NEVER,
+        seed: Seed(1),
+        poll: poll(args),
+        patience: PATIENCE,
+        silence: PATIENCE,
+    };
+    let stop = AtomicBool::new(false);
+    let endpoint = Endpoint::meet(&plan, layer, carrier, &stop)?;
+    exchange(Layered { endpoint, other: NodeId(1 - args.me), data, paced: false })
+}
+
+impl<L: Layer> Layered<'_, L> {
+    fn message(&self, number: u32) -> Fragment {
+        let to = Destination::Node(self.other);
+        let flags = Flags { last: true, crowd: false, large: false };
+        let (event, data) = (EventId(number), self.data.clone());
+        Fragment { to, event, flags, following: 0, data }
+    }
+}
+
+impl<L: Layer> Way for Layered<'_, L> {
+    fn send(&mut self, number: u32) -> Result<()> {
+        Ok(self.endpoint.send(self.message(number))?)
+    }
+
+    fn receive(&mut self, number: u32) -> Result<Bytes> {
+        Ok(self.endpoint.receive(Source::Node(self.other), EventId(number))?.data)
+    }
+
+    fn stream(&mut self, count: u32) -> Result<()> {
+        let mut answered = 0;
+        for number in 0..count {
+            while self.paced && number - answered >= WINDOW {
+                self.receive(answered + EVERY - 1)?;
+                answered += EVERY;
+            }
+            self.endpoint.queue(self.message(number))?;
+        }
+        while self.paced && answered + EVERY <= count {
+            self.receive(answered + EVERY - 1)?;
+            answered += EVERY;
+        }
+        self.receive(count).map(drop)
+    }
+
+    fn drain(&mut self, count: u32, check: &dyn Fn(&[u8]) -> Result<()>) -> Result<()> {
+        for number in 0..count {
+            check(&self.receive(number)?)?;
+            if self.paced && (number + 1).is_multiple_of(EVERY) {
+                self.send(number)?;
+            }
+        }
+        self.send(count)
+    }
+}

@@ -1,0 +1,289 @@
+//! A message layer over a carrier, for a program that sends and receives by calls of its own.
+
+use crate::line::Line;
+use crate::{Carrier, NodesError, Plan};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+use trunkline_transport::cstar::{BufferId, Delivery, EventId, Fragment, Layer, Source};
+
+/// A node's end of a message layer among real nodes.
+///
+/// Its program calls [`send`](Endpoint::send) and [`receive`](Endpoint::receive), which look for frames themselves; there
+/// is no thread behind it. So a node answers its peers only within these calls. The rules for programs are those of
+/// [`trunkline_cluster`]: all nodes take the same events in the same order.
+#[derive(Debug)]
+pub struct Endpoint<'a, L> {
+    layer: L,
+    line: Line<'a>,
+    /// The buffer of the last delivery, while the program looks at it.
+    held: Option<BufferId>,
+    /// Fragments that were queued and are not sent.
+    queued: u32,
+}
+
+/// Most fragments that wait to be sent (a choice: what is sent as one costs little more than one).
+const MOST_QUEUED: u32 = 16;
+
+impl<'a, L: Layer> Endpoint<'a, L> {
+    /// Waits until all nodes are there.
+    ///
+    /// # Errors
+    /// If a peer does not come, the system refuses something, or `stop` is set.
+    pub fn meet(
+        plan: &Plan,
+        mut layer: L,
+        carrier: Carrier,
+        stop: &'a AtomicBool,
+    ) -> Result<Endpoint<'a, L>, NodesError> {
+        let line = Line::meet(plan, &mut layer, carrier, stop, Instant::now)?;
+        Ok(Endpoint { layer, line, held: None, queued: 0 })
+    }
+
+    /// Sends a fragment, or queues it if [others follow](Fragment::following) it in its message; waits while a resource is
+    /// short. What was received before is done with.
+    ///
+    /// # Errors
+    /// If the message layer or a peer cannot go on, which the others are told, or `stop` is set.
+    #[inline]
+    pub fn send(&mut self, fragment: Fragment) -> Result<(), NodesError> {
+        let is_last = fragment.following == 0;
+        self.queue(fragment)?;
+        if is_last { self.flush() } else { Ok(()) }
+    }
+
+    /// Takes a fragment that may wait to be sent until there are several, the program sends another, or it receives. Several
+    /// to one node cost little more than one.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`].
+    #[inline]
+    pub fn queue(&mut self, fragment: Fragment) -> Result<(), NodesError> {
+        self.let_go();
+        let mut refused = self.layer.send(self.line.now, fragment);
+        while let Err(blocked) = refused {
+            if !self.poll()? {
+                self.wait()?;
+            }
+            refused = self.layer.send(self.line.now, blocked.into_fragment());
+        }
+        self.line.goes_on();
+        self.queued += 1;
+        if self.queued >= MOST_QUEUED { self.flush() } else { Ok(()) }
+    }
+
+    /// Sends what is queued.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`].
+    #[inline]
+    pub fn flush(&mut self) -> Result<(), NodesError> {
+        self.queued = 0;
+        self.line.flush(&mut self.layer)
+    }
+
+    /// The next fragment of an event from `from`; waits until one is there. What was received before is done with.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`].
+    pub fn receive(&mut self, from: Source, event: EventId) -> Result<Delivery, NodesError> {
+        self.let_go();
+        if self.queued > 0 {
+            self.flush()?;
+        }
+        loop {
+            if let Some(delivery) = self.layer.take(from, event) {
+                self.held = delivery.buffer;
+                self.line.goes_on();
+                return Ok(delivery);
+            }
+            if !self.poll()? {
+                self.layer.wait(self.line.now, from, event);
+                self.wait()?;
+            }
+        }
+    }
+
+    /// Answers the others until `stop` is set: some may still miss what this node has sent.
+    ///
+    /// # Errors
+    /// If the message layer or a peer cannot go on.
+    pub fn answer(mut self) -> Result<(), NodesError> {
+        self.let_go();
+        self.line.goes_on();
+        loop {
+            match self.line.idle(&mut self.layer) {
+                Err(NodesError::Stopped) => return Ok(()),
+                other => self.checked(other)?,
+            }
+        }
+    }
+
+    /// The message layer, for what it counts.
+    pub fn layer(&self) -> &L {
+        &self.layer
+    }
+
+    /// Frames and words sent and received.
+    pub fn carried(&self) -> (u64, u64) {
+        (self.line.carrier.sent, self.line.carrier.received)
+    }
+
+    /// Releases the buffer that the program has looked at. If an update is due then, the next call sends it.
+    #[inline]
+    fn let_go(&mut self) {
+        if let Some(buffer) = self.held.take() {
+            self.layer.release(self.line.now, buffer);
+        }
+    }
+
+    /// Takes in a frame if one is there. Whether one was.
+    fn poll(&mut self) -> Result<bool, NodesError> {
+        let came = self.line.poll(&mut self.layer);
+        self.checked(came)
+    }
+
+    /// Waits for a frame, or for what is due.
+    fn wait(&mut self) -> Result<(), NodesError> {
+        self.line.waits();
+        let waited = self.flush();
+        let waited = waited.and_then(|()| self.line.idle(&mut self.layer));
+        self.checked(waited)
+    }
+
+    /// What was found, unless this node cannot go on: then the others are told why.
+    #[inline]
+    fn checked<T>(&mut self, found: Result<T, NodesError>) -> Result<T, NodesError> {
+        let checked = found.and_then(|found| self.line.check(&self.layer).map(|()| found));
+        checked.map_err(|error| self.line.parts(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Place;
+    use bytes::Bytes;
+    use std::sync::atomic::{AtomicU8, Ordering};
+    use std::thread::scope;
+    use std::time::Duration;
+    use trunkline_core::{Probability, Seed, Span};
+    use trunkline_transport::cstar::{
+        Careful, CarefulSettings, Cluster, Destination, Flags, NodeId, Status, Traditional,
+        TraditionalSettings,
+    };
+
+    const CLUSTER: Cluster =
+        Cluster { nodes: 2, receive_buffers: 16, send_buffers: 16, frame: 1000 };
+    const ROUNDS: u32 = 300;
+
+    /// Two carriers on loopback that know each other.
+    fn carriers() -> [Carrier; 2] {
+        let bind = || Carrier::bind(&Place::Udp(([127, 0, 0, 1], 0).into()), 16, 1000).unwrap();
+        let mut both = [bind(), bind()];
+        let all: Vec<_> = both.iter().map(|it| it.address().unwrap()).collect();
+        for (me, carrier) in (0..).map(NodeId).zip(&mut both) {
+            carrier.meet(me, all.clone()).unwrap();
+        }
+        both
+    }
+
+    fn plan(me: NodeId, drop: f64) -> Plan {
+        Plan {
+            me,
+            drop: Probability::new(drop).unwrap(),
+            seed: Seed(7),
+            poll: Duration::ZERO,
+            patience: Duration::from_secs(30),
+            silence: Duration::from_secs(30),
+        }
+    }
+
+    /// What a node says under an event: three fragments, and nobody says the same.
+    fn said(NodeId(me): NodeId, event: u32) -> [Bytes; 3] {
+        [0, 1, 2].map(|part| Bytes::from(format!("{me} {event} {part}").repeat(50)))
+    }
+
+    fn says<L: Layer>(end: &mut Endpoint<'_, L>, me: NodeId, event: u32) -> Result<(), NodesError> {
+        let to = Destination::Node(NodeId(1 - me.0));
+        for (data, following) in said(me, event).into_iter().zip((0..3).rev()) {
+            let flags = Flags { last: following == 0, crowd: false, large: true };
+            end.send(Fragment { to, event: EventId(event), flags, following, data })?;
+        }
+        Ok(())
+    }
+
+    fn hears<L: Layer>(
+        end: &mut Endpoint<'_, L>,
+        me: NodeId,
+        event: u32,
+    ) -> Result<(), NodesError> {
+        let from = NodeId(1 - me.0);
+        loop {
+            let came = end.receive(Source::Node(from), EventId(event))?;
+            assert_eq!(came.data, said(from, event)[came.fragment as usize]);
+            if came.status != Status::More {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Node 0 asks and node 1 answers; each is four messages ahead at first, more than there are buffers for in one window.
+    fn talk<L: Layer>(end: &mut Endpoint<'_, L>, me: NodeId) -> Result<(), NodesError> {
+        let ahead = 4;
+        for event in 0..ROUNDS + ahead {
+            if event < ROUNDS {
+                says(end, me, event)?;
+            }
+            if let Some(earlier) = event.checked_sub(ahead) {
+                hears(end, me, earlier)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs both ends; each says how it ended. They answer each other until both have heard all.
+    fn both<L: Layer>(drop: f64, layer: impl Fn(NodeId) -> L + Sync) -> Vec<Result<(), String>> {
+        let [one, other] = carriers();
+        let (stop, done) = (AtomicBool::new(false), AtomicU8::new(0));
+        let run = |me: NodeId, carrier: Carrier| {
+            let mut end = Endpoint::meet(&plan(me, drop), layer(me), carrier, &stop)?;
+            talk(&mut end, me)?;
+            stop.store(done.fetch_add(1, Ordering::Relaxed) == 1, Ordering::Relaxed);
+            end.answer()
+        };
+        let run = |me, carrier| run(me, carrier).map_err(|error: NodesError| error.to_string());
+        scope(|scope| {
+            let other = scope.spawn(|| run(NodeId(1), other));
+            vec![run(NodeId(0), one), other.join().unwrap()]
+        })
+    }
+
+    fn careful(me: NodeId) -> Careful {
+        let audit = Some(Span::from_millis(20));
+        Careful::new(me, &CLUSTER, &CarefulSettings { audit, ..CarefulSettings::default() })
+            .unwrap()
+    }
+
+    fn traditional(me: NodeId) -> Traditional {
+        Traditional::new(me, &CLUSTER, &TraditionalSettings::default()).unwrap()
+    }
+
+    #[test]
+    fn what_one_end_sends_the_other_receives() {
+        assert_eq!(both(0.0, careful), [Ok(()), Ok(())]);
+        assert_eq!(both(0.0, traditional), [Ok(()), Ok(())]);
+    }
+    /// The traditional layer mends a loss; the careful one ends both nodes, and says whose frame of which event was lost.
+    #[test]
+    fn a_loss_is_mended_or_told_to_both() {
+        assert_eq!(both(0.05, traditional), [Ok(()), Ok(())]);
+        let ended = both(0.05, careful).into_iter().map(Result::unwrap_err);
+        let told: Vec<bool> = ended
+            .map(|why| {
+                assert!(why.contains("reliability violated") && why.contains("event"), "{why}");
+                why.contains("has failed")
+            })
+            .collect();
+        assert!(told.contains(&false), "nobody found it");
+    }
+}

@@ -1,0 +1,324 @@
+//! What stands between a message layer and its carrier: the clock, words among nodes, and who has been heard.
+
+use crate::meeting::{Heard, answer, ask, is_word, meet, part, read};
+use crate::{Carrier, NodesError, Plan};
+use bytes::Bytes;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use trunkline_core::{Span, Stream, Time};
+use trunkline_transport::cstar::{Frame, Layer, NodeId};
+
+/// A node that waits asks those that it has not heard for so long, and so often (a choice).
+const ASKS: Span = Span::from_secs(1);
+/// Longest sleep: so soon a stop is noticed.
+const NAP: Duration = Duration::from_millis(20);
+/// Behind so many datagrams that were there at once it is seen what is due (a choice: some datagrams' time).
+const OFTEN: u32 = 16;
+
+/// A node's line to its peers.
+///
+/// A datagram that is there is taken in by [`poll`](Line::poll), which reads no clock. Only if there is none a node is
+/// [idle](Line::idle), which does.
+#[derive(Debug)]
+pub(crate) struct Line<'a> {
+    plan: Plan,
+    stop: &'a AtomicBool,
+    pub carrier: Carrier,
+    /// What decides which datagrams are dropped on purpose.
+    chance: Stream,
+    begin: Instant,
+    /// When its clock was last read.
+    pub now: Time,
+    /// Datagrams that were there at once since it was last seen what is due.
+    polled: u32,
+    /// When each node was last heard.
+    heard: Vec<Time>,
+    /// Since when the program waits.
+    waits: Option<Time>,
+    /// When silent nodes were last asked whether they are there.
+    asked: Time,
+    gone: Option<Lost>,
+    /// Datagrams dropped on purpose.
+    pub dropped: u64,
+    /// Frames that are sent as one: empty between calls, and its memory is used again.
+    train: Vec<Frame>,
+}
+
+/// A peer that is lost to the run.
+#[derive(Debug)]
+pub(crate) struct Lost {
+    node: NodeId,
+    reason: String,
+    /// Whether it said so itself, to all.
+    told: bool,
+}
+
+impl Lost {
+    fn error(&self) -> NodesError {
+        let Lost { node, reason, told } = self;
+        match told {
+            true => NodesError::Gone { node: *node, reason: reason.clone() },
+            false => NodesError::Died { node: *node, what: format!("is gone: {reason}") },
+        }
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error().fmt(f)
+    }
+}
+
+impl<'a> Line<'a> {
+    /// Waits until all nodes are there, then asks for the instant at which its time begins, and hands the layer the frames
+    /// that came meanwhile.
+    pub fn meet<L: Layer + ?Sized>(
+        plan: &Plan,
+        layer: &mut L,
+        carrier: Carrier,
+        stop: &'a AtomicBool,
+        begin: impl FnOnce() -> Instant,
+    ) -> Result<Line<'a>, NodesError> {
+        let chance = plan.seed.stream(&format!("node {} drops", plan.me.0));
+        let count = carrier.peers().len();
+        let mut line = Line {
+            plan: *plan,
+            stop,
+            carrier,
+            chance,
+            begin: Instant::now(),
+            now: Time::ZERO,
+            polled: 0,
+            heard: vec![Time::ZERO; count],
+            waits: None,
+            asked: Time::ZERO,
+            gone: None,
+            dropped: 0,
+            train: Vec::new(),
+        };
+        match meet(&mut line.carrier, plan.me, plan.patience, stop) {
+            Ok(early) => {
+                line.begin = begin();
+                early.into_iter().try_for_each(|octets| line.arrives(layer, octets))?;
+                Ok(line)
+            }
+            Err(error) => Err(line.parts(error)),
+        }
+    }
+
+    pub fn read_clock(&mut self) {
+        self.now = Time::ZERO + Span::from_nanos(self.begin.elapsed().as_nanos() as u64);
+    }
+
+    /// Takes in a datagram if one is there; else reads the clock. Whether one was.
+    #[inline]
+    pub fn poll<L: Layer + ?Sized>(&mut self, layer: &mut L) -> Result<bool, NodesError> {
+        let Some(octets) = self.carrier.receive(Duration::ZERO)? else {
+            self.read_clock();
+            return Ok(false);
+        };
+        self.arrives(layer, octets)?;
+        self.polled += 1;
+        if self.polled >= OFTEN {
+            self.read_clock();
+            self.sees_to(layer)?;
+        }
+        Ok(true)
+    }
+
+    /// The program goes on: it waits no more.
+    #[inline]
+    pub fn goes_on(&mut self) {
+        self.waits = None;
+    }
+
+    /// The program waits: silent nodes are asked whether they are there.
+    pub fn waits(&mut self) {
+        self.waits.get_or_insert(self.now);
+    }
+
+    /// Takes in a datagram that comes before the message layer has something to do, as far as it is worth sleeping.
+    pub fn idle<L: Layer + ?Sized>(&mut self, layer: &mut L) -> Result<(), NodesError> {
+        let due = layer.deadline().map(|at| Duration::from_nanos(at.since(self.now).as_nanos()));
+        let most = due.map_or(NAP, |due| due.clamp(Duration::from_micros(1), NAP));
+        let found = self.look(most)?;
+        if let Some(octets) = found {
+            self.arrives(layer, octets)?;
+        }
+        self.sees_to(layer)
+    }
+
+    /// The next datagram, looked for without sleeping at first.
+    fn look(&mut self, most: Duration) -> Result<Option<Bytes>, NodesError> {
+        let awake = self.plan.poll.min(most);
+        let sleeps = self.now + Span::from_nanos(awake.as_nanos() as u64);
+        while self.now < sleeps {
+            let found = self.carrier.receive(Duration::ZERO)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+            self.read_clock();
+        }
+        let rest = most.saturating_sub(awake);
+        if rest.is_zero() {
+            return Ok(None);
+        }
+        let found = self.carrier.receive(rest);
+        self.read_clock();
+        found
+    }
+
+    /// Does what is due: asks silent nodes, lets the layer's time run out, and ends if it was told to.
+    pub fn sees_to<L: Layer + ?Sized>(&mut self, layer: &mut L) -> Result<(), NodesError> {
+        self.polled = 0;
+        self.listen()?;
+        if layer.deadline().is_some_and(|deadline| deadline <= self.now) {
+            layer.expire(self.now);
+            self.flush(layer)?;
+        }
+        if self.stop.load(Ordering::Relaxed) { Err(NodesError::Stopped) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn arrives<L: Layer + ?Sized>(
+        &mut self,
+        layer: &mut L,
+        octets: Bytes,
+    ) -> Result<(), NodesError> {
+        if is_word(&octets) && self.word(&octets)? {
+            return Ok(());
+        }
+        if self.chance.happens(self.plan.drop) {
+            self.dropped += 1;
+            return Ok(());
+        }
+        match Frame::decode(octets) {
+            Ok(frame) => {
+                self.hears(frame.from);
+                layer.arrive(self.now, frame);
+            }
+            Err(_) => layer.damaged(self.now),
+        }
+        self.flush(layer)
+    }
+
+    /// Takes in a word of another node. Whether it was one.
+    #[cold]
+    fn word(&mut self, octets: &[u8]) -> Result<bool, NodesError> {
+        match read(octets) {
+            Heard::Frame => return Ok(false),
+            Heard::Group { from } => self.carrier.hears_by_group(from),
+            Heard::Hello { from, all, .. } => {
+                self.hears(from);
+                if !all {
+                    answer(&mut self.carrier, self.plan.me, from)?;
+                }
+            }
+            Heard::Gone { from, reason } => {
+                self.gone.get_or_insert(Lost { node: from, reason, told: true });
+            }
+        }
+        Ok(true)
+    }
+
+    #[inline]
+    fn hears(&mut self, NodeId(from): NodeId) {
+        if let Some(heard) = self.heard.get_mut(usize::from(from)) {
+            *heard = self.now;
+        }
+    }
+
+    /// A node that waits asks those that it has not heard for long whether they are there.
+    fn listen(&mut self) -> Result<(), NodesError> {
+        let Some(since) = self.waits else { return Ok(()) };
+        let now = self.now;
+        if now.since(since.max(self.asked)) < ASKS || self.gone.is_some() {
+            return Ok(());
+        }
+        self.asked = now;
+        let silence = Span::from_nanos(self.plan.silence.as_nanos() as u64);
+        for peer in (0..self.heard.len()).filter(|&it| it != usize::from(self.plan.me.0)) {
+            let silent = now.since(self.heard[peer].max(since));
+            let node = NodeId(peer as u16);
+            if silent > silence {
+                let reason = format!("it has not answered for {silence}");
+                self.gone.get_or_insert(Lost { node, reason, told: false });
+            } else if silent >= ASKS {
+                ask(&mut self.carrier, self.plan.me, node)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what the layer has to send.
+    #[inline]
+    pub fn flush<L: Layer + ?Sized>(&mut self, layer: &mut L) -> Result<(), NodesError> {
+        let Some(first) = layer.transmit(self.now) else { return Ok(()) };
+        match layer.transmit(self.now) {
+            None => self.carrier.send(&first),
+            Some(second) => self.flush_many(layer, [first, second]),
+        }
+    }
+
+    /// Sends several frames, those that fit together as one.
+    fn flush_many<L: Layer + ?Sized>(
+        &mut self,
+        layer: &mut L,
+        first: [Frame; 2],
+    ) -> Result<(), NodesError> {
+        let rest = std::iter::from_fn(|| layer.transmit(self.now));
+        for frame in first.into_iter().chain(rest) {
+            if !Carrier::fits(&self.train, &frame) {
+                self.carrier.send_train(&self.train)?;
+                self.train.clear();
+            }
+            self.train.push(frame);
+        }
+        let sent = self.carrier.send_train(&self.train);
+        self.train.clear();
+        sent
+    }
+
+    /// The peer that is lost to the run, if one is.
+    pub fn gone(&self) -> Option<&Lost> {
+        self.gone.as_ref()
+    }
+
+    /// Whether the program cannot go on.
+    ///
+    /// # Errors
+    /// Why.
+    #[inline]
+    pub fn check<L: Layer + ?Sized>(&self, layer: &L) -> Result<(), NodesError> {
+        match (layer.failure(), &self.gone) {
+            (None, None) => Ok(()),
+            (Some(failure), _) => Err(failure.clone().into()),
+            (None, Some(lost)) => Err(lost.error()),
+        }
+    }
+
+    /// Why this node cannot go on, unless another has told all of it already.
+    pub fn own_failure<L: Layer + ?Sized>(&self, layer: &L) -> Option<String> {
+        let untold = self.gone.as_ref().filter(|it| !it.told);
+        layer.failure().map(ToString::to_string).or_else(|| untold.map(Lost::to_string))
+    }
+
+    /// Tells all others that this node cannot go on.
+    pub fn tells(&mut self, reason: &str) -> Result<(), NodesError> {
+        part(&mut self.carrier, self.plan.me, reason)
+    }
+
+    /// Tells all others why this node ends before its time, if it is its own reason. Returns that.
+    pub fn parts(&mut self, error: NodesError) -> NodesError {
+        let reason = match &error {
+            NodesError::Gone { .. } => return error,
+            NodesError::Stopped => "it was stopped".into(),
+            other => other.to_string(),
+        };
+        match self.tells(&reason) {
+            Ok(()) => error,
+            Err(other) => other,
+        }
+    }
+}
