@@ -45,8 +45,9 @@ impl Wired for FrameWire {
     fn depart(&mut self, now: Time, room: usize, out: &mut Vec<u8>) -> Option<Departure> {
         let Outgoing { frame, unit } = self.protocol.transmit(now)?;
         let cut = encode(&frame, room, out) > 0;
-        let repeated = unit.is_some_and(|unit| unit.first_sent.is_some());
-        let data = if repeated { Extent::default() } else { frame.data };
+        // What is no unit's only fills the packet up.
+        let is_new = unit.is_some_and(|unit| unit.first_sent.is_none());
+        let data = if is_new { frame.data } else { Extent::default() };
         let size = frame.size();
         Some(Departure { size, cut, data, unit, ..Departure::default() })
     }

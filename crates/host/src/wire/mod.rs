@@ -129,6 +129,42 @@ mod tests {
         got
     }
 
+    /// A packet may be filled up with octets of the stream that are no unit's, as an OPEN of NETBLT is: they count as sent
+    /// when they go out as data.
+    #[test]
+    fn every_byte_goes_out_for_the_first_time_once() {
+        const LONG: u32 = 200_000;
+        for [mut from, mut to] in pairs() {
+            from.offer(Time::ZERO, Extent::new(0, LONG), true);
+            let (mut now, mut got, mut first) = (Time::ZERO, 0, Vec::new());
+            while got < LONG {
+                now += Span::from_millis(1);
+                assert!(now < Time::ZERO + Span::from_secs(1000), "{got} bytes: {from:?}");
+                let mut octets = Vec::new();
+                while let Some(packet) = from.depart(now, 2000, &mut octets) {
+                    first.push((packet.data.offset, packet.data.len));
+                    to.arrive(now, &octets, packet.size);
+                    octets.clear();
+                }
+                while let Some(packet) = to.depart(now, 2000, &mut octets) {
+                    from.arrive(now, &octets, packet.size);
+                    octets.clear();
+                }
+                while let Some(delivered) = to.take() {
+                    to.end_mut().consumed(now, delivered.bytes.into());
+                    got += delivered.bytes;
+                }
+                [&mut from, &mut to].into_iter().for_each(|end| end.end_mut().expire(now));
+            }
+            first.sort_unstable();
+            let place = first.iter().fold(0u64, |place, &(offset, len)| {
+                assert!(len == 0 || offset == place, "{place}: {offset}, {len}: {from:?}");
+                place + u64::from(len)
+            });
+            assert_eq!(place, u64::from(LONG));
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
