@@ -65,7 +65,14 @@ fn predictions_of(network: &Network<'_>) -> Predictions {
     let mut all = Predictions::default();
     let mut lists: Vec<Vec<Prediction>> = network.traffic().indices().map(|_| Vec::new()).collect();
     for index in network.traffic().indices() {
-        let result = predict_traffic(network, index, &mut lists[index], &mut all.notes);
+        let mut notes = Vec::new();
+        let result = predict_traffic(network, index, &mut lists[index], &mut notes);
+        // What holds for writes of several sizes is said once.
+        for (place, note) in notes.iter().enumerate() {
+            if !notes[..place].contains(note) {
+                all.notes.push(note.clone());
+            }
+        }
         if let Err(why) = result {
             let name = &network.scenario().traffic[index].name;
             let text = format!("no formula covers {why}");

@@ -116,14 +116,14 @@ fn interval(flow: &Greedy<'_>, share: &Share, duration: Span) -> Terms {
     terms
 }
 
-/// Bytes that a saturated sender holds: twice its window, twenty segments at least. One that the application keeps
-/// waiting holds nothing.
+/// Bytes that a saturated sender holds: twice its window, twenty segments at least, and no more than its buffer takes. One
+/// that the application keeps waiting holds nothing.
 fn held_at_the_end(flow: &Greedy<'_>, share: &Share) -> f64 {
     if share.regime == Regime::Stage(Resource::Processor(flow.flow.there.from.1)) {
         return 0.0;
     }
     let window = bytes_per_second(share) * (flow.round_trip + share.queue).as_secs_f64();
-    (2.0 * window).max(LEAST_BUFFER * f64::from(flow.tcp.payload))
+    (2.0 * window).max(LEAST_BUFFER * f64::from(flow.tcp.payload)).min(flow.tcp.buffer as f64)
 }
 
 fn bytes_per_second(share: &Share) -> f64 {

@@ -24,6 +24,8 @@ pub(crate) struct Connection {
     pub header: u32,
     /// User bytes that may be outstanding at most.
     pub window: u64,
+    /// Bytes that the sender may hold at most.
+    pub buffer: u64,
     /// Segments of the first window.
     pub first: u32,
     /// Segments that an ACK stands for.
@@ -71,6 +73,7 @@ impl Connection {
             payload: mss.saturating_sub(options).max(1),
             header: HEADERS + options,
             window: if scaled { window } else { window.min(UNSCALED) },
+            buffer: habits.send_buffer.max(window),
             first: settings.initial_window.unwrap_or(habits.initial_window),
             acked: if held_back { 2 } else { 1 },
             counts_acks: habits.counting == Counting::AcksAndEighth,

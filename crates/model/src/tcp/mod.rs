@@ -53,18 +53,16 @@ fn transfers(
     list: &mut Vec<Prediction>,
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
-    let (mut found, mut told) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
     for write in flow::writes_of(&network.scenario().traffic[index].workload) {
         let flows = greedy(network, index, Some(write))?;
         if found.is_empty() {
             strangers(network, index, &flows, notes)?;
         }
         let shares = shares(network, &flows)?;
-        bulk::predict(network, index, &flows, &shares, &mut found, &mut told);
+        bulk::predict(network, index, &flows, &shares, &mut found, notes);
     }
-    told.dedup();
     list.append(&mut found);
-    notes.append(&mut told);
     Ok(())
 }
 

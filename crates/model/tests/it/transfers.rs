@@ -200,6 +200,18 @@ fn a_short_test_of_writes_is_told() {
     assert!(!notes(1000).iter().any(|note| note.text.contains("short")));
 }
 
+/// What holds for each of several sizes is said once.
+#[test]
+fn notes_of_several_sizes_are_not_repeated() {
+    let long = link(8_000_000, Span::from_millis(100));
+    let spec = trunkline_path::LinkSpec { discipline: "fifo:limit=1kB".parse().unwrap(), ..long };
+    let mut net = one(&spec, &urp(1000, 2, 0));
+    let duration = Span::from_secs(1000);
+    net.traffic[0].workload = Workload::TimedTransfer { sizes: vec![1000, 2000], duration };
+    let notes = predict(&net).unwrap().notes;
+    assert_eq!(notes.iter().filter(|note| note.text.contains("bursts")).count(), 1, "{notes:?}");
+}
+
 #[test]
 fn pushing_waits_for_the_disk() {
     let mut net = one(&link(8_000_000, Span::ZERO), &urp(1000, 7, 0));

@@ -6,18 +6,22 @@ use crate::netblt::wire::{Message, Said};
 
 const BURST: Burst = Burst { size: 100, interval: 10 };
 
-/// A sender of buffers of three packets that has been allowed the first two.
-fn sender(dialect: Dialect) -> Sender {
-    let terms = Terms {
+/// Two buffers of three packets each may be outstanding.
+fn terms() -> Terms {
+    Terms {
         buffer: 300,
         packet: 100,
         burst: BURST,
         outstanding: 2,
         write: true,
         ..Terms::default()
-    };
+    }
+}
+
+/// A sender of buffers of three packets that has been allowed the first two.
+fn sender(dialect: Dialect) -> Sender {
     let start = Start { spacing: Spacing::Bursts, burst: BURST, train: 0 };
-    let mut sender = Sender::new(dialect, &terms, start, Burst { size: 1, interval: 0 });
+    let mut sender = Sender::new(dialect, &terms(), start, Burst { size: 1, interval: 0 });
     let first = dialect.first_buffer();
     let go = [0, 1].map(|at| message(1 + at as u16, first + at, Said::Go));
     sender.receive(Time::ZERO, &go);
@@ -135,16 +139,8 @@ fn what_was_touched_is_told_again_soon() {
 /// At the end, what was asked for goes twice, the second time behind all others; what is confirmed meanwhile does not.
 #[test]
 fn the_last_repairs_go_twice() {
-    let terms = Terms {
-        buffer: 300,
-        packet: 100,
-        burst: BURST,
-        outstanding: 2,
-        write: true,
-        ..Terms::default()
-    };
     let start = Start { spacing: Spacing::Even, burst: BURST, train: 0 };
-    let mut sender = Sender::new(Dialect::V5, &terms, start, Burst { size: 1, interval: 0 });
+    let mut sender = Sender::new(Dialect::V5, &terms(), start, Burst { size: 1, interval: 0 });
     sender.receive(Time::ZERO, &[message(1, 1, Said::Go), message(2, 2, Said::Go)]);
     sender.fill(300, false);
     let mut now = Time::ZERO;
