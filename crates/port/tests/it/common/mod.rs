@@ -9,6 +9,7 @@ use std::mem::zeroed;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::thread;
+use std::time::{Duration, Instant};
 use trunkline_port::{Port, Received, SendOutcome};
 use trunkline_skip::skipped;
 
@@ -50,7 +51,7 @@ impl Space {
         check(unsafe { libc::setns(self.0.as_raw_fd(), libc::CLONE_NEWNET) }).expect("setns");
     }
 
-    /// A veth pair: `name` here, `peer` in `other`; both up.
+    /// A veth pair: `name` here, `peer` in `other`; both up, and carrying frames.
     pub fn veth(&self, name: &str, other: &Space, peer: &str, mtu: u32) {
         self.run(|| {
             let end = Message::link(libc::RTM_NEWLINK, 0).name(peer).mtu(mtu);
@@ -60,6 +61,8 @@ impl Space {
         });
         self.set_up(name, true);
         other.set_up(peer, true);
+        self.wait_running(name);
+        other.wait_running(peer);
     }
 
     /// A VLAN device `name` on `lower`, up; or false if the kernel has none.
@@ -116,6 +119,16 @@ impl Space {
             message.0[28..32].copy_from_slice(&1u32.to_ne_bytes()); // ifi_change
             message.send(0);
         });
+    }
+
+    /// Waits until a device that is up carries frames. The kernel gives it its queue some time after both ends of
+    /// a pair are up, by a work of its own; until then frames vanish, and nobody counts them.
+    pub fn wait_running(&self, name: &str) {
+        let until = Instant::now() + Duration::from_secs(10);
+        while !self.run(|| Message::link(libc::RTM_GETLINK, index(name)).is_running()) {
+            assert!(Instant::now() < until, "{name} does not run");
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Removes a device.
@@ -228,9 +241,26 @@ impl Message {
     }
 
     /// Sends it and waits for the kernel's answer, an error number or 0.
-    fn ask(mut self, flags: i32) -> i32 {
+    fn ask(self, flags: i32) -> i32 {
+        -i32::from_ne_bytes(
+            self.exchange(flags | libc::NLM_F_ACK)[16..20].try_into().expect("four bytes"),
+        )
+    }
+
+    /// Asks for a device: whether it runs. The kernel answers under the lock under which it gives a device its queue.
+    fn is_running(self) -> bool {
+        let answer = self.exchange(0);
+        let kind = u16::from_ne_bytes([answer[4], answer[5]]);
+        assert_eq!(kind, libc::RTM_NEWLINK, "no answer about a device");
+        u32::from_ne_bytes(answer[24..28].try_into().expect("four bytes"))
+            & libc::IFF_RUNNING as u32
+            != 0
+    }
+
+    /// Sends it and waits for the first message of the kernel's answer.
+    fn exchange(mut self, flags: i32) -> [u8; 4096] {
         let length = self.0.len() as u32;
-        let flags = (flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
+        let flags = (flags | libc::NLM_F_REQUEST) as u16;
         self.0[..4].copy_from_slice(&length.to_ne_bytes());
         self.0[6..8].copy_from_slice(&flags.to_ne_bytes());
         let mut answer = [0u8; 4096];
@@ -244,7 +274,7 @@ impl Message {
             let got = libc::recv(fd.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0);
             check(got as i32).expect("netlink receive");
         }
-        -i32::from_ne_bytes(answer[16..20].try_into().expect("four bytes"))
+        answer
     }
 }
 
