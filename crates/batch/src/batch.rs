@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use trunkline_core::Seed;
 use trunkline_engine::{Engine, EngineError, EngineName, Note, Pace, Run, SharedEngine, check};
 use trunkline_measure::key_text;
-use trunkline_report::Report;
+use trunkline_report::{Report, Rules};
 use trunkline_scenario::{Network, NetworkError, Scenario};
 
 /// The cells to be run, with the way to run them.
@@ -111,13 +111,18 @@ impl Batch {
 
     fn report(&self, runs: Vec<Run>, unavailable: Vec<(EngineName, String)>) -> Report {
         let first = self.cells.first();
-        let traffic = self.cells.iter().flat_map(|cell| &cell.traffic);
+        let mut rules = Rules::default();
+        for cell in &self.cells {
+            for traffic in &cell.traffic {
+                rules.insert_at(&cell.name, &cell.cell, &traffic.name, shown(traffic));
+            }
+        }
         Report {
             title: first.map(|cell| cell.name.clone()).unwrap_or_default(),
             about: first.map(|cell| cell.about.clone()).unwrap_or_default(),
             runs,
             unavailable,
-            shown: traffic.map(|traffic| (traffic.name.clone(), shown(traffic))).collect(),
+            shown: rules,
             ..Report::default()
         }
     }

@@ -10,6 +10,8 @@ use trunkline_scenario::{Traffic, Workload};
 /// (the interval of Vande Water 1988 §3.7.2 is the whole time over the writes).
 pub fn shown(traffic: &Traffic) -> Shown {
     let quantity = match traffic.workload {
+        // Nothing is moved at no rate; its time is that of what surrounds a file.
+        Workload::Push { bytes, .. } if bytes.bytes() == 0 => Quantity::Delay,
         Workload::Bulk { .. } | Workload::Push { .. } | Workload::Greedy { .. } => Quantity::Rate,
         Workload::Interactive { .. }
         | Workload::TimedEcho { .. }

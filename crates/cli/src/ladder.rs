@@ -261,7 +261,7 @@ fn report(all: &[Climbed]) -> Report {
         let own = &one.outcome.report;
         report.runs.extend(own.runs.iter().cloned());
         report.unavailable.extend(own.unavailable.iter().cloned());
-        report.shown.extend(own.shown.iter().map(|(name, shown)| (name.clone(), *shown)));
+        report.shown.extend(&own.shown);
     }
     report
 }

@@ -2,7 +2,7 @@
 
 use crate::figure::{Figure, FigureKind, Place};
 use crate::number;
-use crate::report::{INVALID, Report, Shown};
+use crate::report::{INVALID, Report, is_rate};
 use crate::summary::{Digest, Summary};
 use std::collections::BTreeSet;
 use trunkline_engine::{EngineName, NoteKind};
@@ -79,14 +79,17 @@ fn speaking<'d, 'a>(digest: &'d Digest<'a>, name: &str) -> Vec<&'d Summary<'a>> 
 }
 
 fn of_traffic(digest: &Digest<'_>, name: &str) -> Option<String> {
-    let rows = speaking(digest, name);
+    let drawn = digest.drawn(name)?;
+    let mut rows = speaking(digest, name);
+    rows.retain(|row| row.quantity == drawn.quantity);
     let value = |row: &&Summary<'_>| row.value().map_or(0.0, |(value, _)| value);
     let least = *rows.iter().min_by(|a, b| value(a).total_cmp(&value(b)))?;
     let greatest = *rows.iter().max_by(|a, b| value(a).total_cmp(&value(b)))?;
-    let shown = digest.report.shown(name);
-    let what = format!("{name}: {} {}", least.estimator, quantity(shown));
+    let rule =
+        if drawn.estimator.is_some() { format!("{} ", least.estimator) } else { String::new() };
+    let what = format!("{name}: {rule}{}", quantity(drawn.quantity));
     let by = least.run.engine;
-    let text = |row: &Summary<'_>| printed(shown, row);
+    let text = |row: &Summary<'_>| printed(row);
     // A size that all have tells nothing apart.
     let sized = rows.iter().any(|row| row.size != least.size);
     let place = |row| place(digest, row, sized || rows.len() == 1);
@@ -98,8 +101,8 @@ fn of_traffic(digest: &Digest<'_>, name: &str) -> Option<String> {
     Some(format!("{what} from {} to {}, by {by}.", ends[0], ends[1]))
 }
 
-fn quantity(shown: Shown) -> &'static str {
-    match shown.quantity {
+fn quantity(quantity: Quantity) -> &'static str {
+    match quantity {
         Quantity::Delay => "delay",
         Quantity::Response => "delay from the intended start",
         Quantity::Rate => "throughput per flow",
@@ -107,9 +110,9 @@ fn quantity(shown: Shown) -> &'static str {
     }
 }
 
-fn printed(shown: Shown, row: &Summary<'_>) -> String {
+fn printed(row: &Summary<'_>) -> String {
     let value = row.value().map_or(f64::NAN, |(value, _)| value);
-    if shown.is_rate() { number::rate(value, 0.0) } else { number::time(value, 0.0) }
+    if is_rate(row.quantity) { number::rate(value, 0.0) } else { number::time(value, 0.0) }
 }
 
 /// What tells a row apart: its cell, and its size if `sized`.
@@ -120,7 +123,8 @@ fn place(digest: &Digest<'_>, row: &Summary<'_>, sized: bool) -> String {
         (false, keys) if keys.len() == 1 => spot.cell.get(keys[0]).cloned().unwrap_or_default(),
         _ => report.label(spot),
     };
-    let size = row.size.filter(|size| sized && *size > 0).map(number::bytes);
+    let size = row.size.filter(|_| sized && !row.traffic.amounts);
+    let size = size.map(|size| number::bytes(size, false));
     let parts: Vec<String> = [Some(cell), size].into_iter().flatten().collect();
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }

@@ -79,7 +79,7 @@ impl<'a> One<'a> {
         let series = each.map(|(size, (run, traffic))| Series {
             name: match sizes.len() {
                 1 => run_name(run),
-                _ => joined(&run_name(run), &number::bytes(size)),
+                _ => joined(&run_name(run), &number::bytes(size, traffic.amounts)),
             },
             role: Role::from(run.engine),
             group: (sizes.len() > 1).then(|| size.to_string()),
@@ -138,7 +138,7 @@ impl<'a> One<'a> {
         let mut series = cause_series();
         for size in self.sizes() {
             for (run, traffic) in self.runs() {
-                let row = joined(&number::bytes(size), &run_name(run));
+                let row = joined(&number::bytes(size, traffic.amounts), &run_name(run));
                 let Some(found) = self.digest.get(run, &traffic.name, size) else { continue };
                 for ((_, mean), series) in found.ledger().iter().zip(&mut series) {
                     let value = mean.as_nanos() as f64 / divisor;
@@ -156,7 +156,8 @@ impl<'a> One<'a> {
         let Some(size) = sizes.get(sizes.len() / 2).copied() else { return Vec::new() };
         let one = |(run, traffic): (&Run, &TrafficRun)| {
             let engine = run.engine;
-            let what = format!("{}, place by place, {}", number::bytes(size), run_name(run));
+            let size_text = number::bytes(size, traffic.amounts);
+            let what = format!("{size_text}, place by place, {}", run_name(run));
             let (x, y) = (Axis::category("", ""), Axis::linear("mean time", self.time_unit().1));
             let series = self.places(run, traffic, size);
             self.figure(&format!("places-{engine}"), FigureKind::Waterfall, &what, x, y, series)

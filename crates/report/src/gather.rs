@@ -6,8 +6,8 @@ use crate::axis::{is_numeric, numbered};
 use crate::cell::{One, SERIES, queues};
 use crate::figure::{Axis, Figure, FigureKind, Place, Point, Role, Series};
 use crate::names;
-use crate::report::{Report, Shown, Spot};
-use crate::summary::Digest;
+use crate::report::{Report, Spot, is_rate};
+use crate::summary::{Digest, Drawn};
 use std::collections::BTreeSet;
 use trunkline_engine::{EngineName, Run};
 use trunkline_measure::{Quantity, TrafficRun};
@@ -92,19 +92,22 @@ pub(crate) fn rate_unit(largest: f64) -> Unit {
     }
 }
 
-fn axis_name(shown: Shown) -> String {
-    let what = match shown.quantity {
+fn axis_name(drawn: Drawn) -> String {
+    let what = match drawn.quantity {
         Quantity::Delay => "delay",
         Quantity::Response => "delay from the intended start",
         Quantity::Rate => "throughput per flow",
         Quantity::TotalRate => "throughput in all",
     };
-    format!("{what}, {}", shown.estimator)
+    match drawn.estimator {
+        Some(estimator) => format!("{what}, {estimator}"),
+        None => what.into(),
+    }
 }
 
 /// With the engine, if only one has values: the legend then names the cells alone.
-fn measured_title(digest: &Digest<'_>, traffic: &str, shown: Shown) -> String {
-    let title = format!("{traffic}: {}", axis_name(shown));
+fn measured_title(digest: &Digest<'_>, traffic: &str, drawn: Drawn) -> String {
+    let title = format!("{traffic}: {}", axis_name(drawn));
     let engines = measuring(digest, traffic);
     match engines.first() {
         Some(engine) if engines.len() == 1 => format!("{title} ({engine})"),
@@ -129,7 +132,7 @@ fn measured(digest: &Digest<'_>, traffic: &str, index: usize) -> Vec<Figure> {
         return figures;
     }
     let report = digest.report;
-    let shown = report.shown(traffic);
+    let Some(drawn) = digest.drawn(traffic) else { return Vec::new() };
     let found = report.runs.iter().filter_map(|run| run.traffic(traffic));
     let sizes: BTreeSet<u64> = found.flat_map(TrafficRun::sizes).collect();
     let spots = report.spots();
@@ -152,13 +155,13 @@ fn measured(digest: &Digest<'_>, traffic: &str, index: usize) -> Vec<Figure> {
             let mut figure = Figure {
                 name: format!("measured-{index}-{chunk}"),
                 kind: kind(&series),
-                title: measured_title(digest, traffic, shown),
+                title: measured_title(digest, traffic, drawn),
                 caption: String::new(),
                 x: if over_sizes { Axis::category("message", "bytes") } else { cell_axis(report) },
-                y: Axis::linear(&axis_name(shown), ""),
+                y: Axis::linear(&axis_name(drawn), ""),
                 series,
             };
-            scale(&mut figure, shown);
+            scale(&mut figure, drawn);
             figure
         })
         .collect()
@@ -167,7 +170,7 @@ fn measured(digest: &Digest<'_>, traffic: &str, index: usize) -> Vec<Figure> {
 /// Of a traffic with one size in a grid of several axes: curves over the axis with the most values.
 fn over_longest(digest: &Digest<'_>, traffic: &str, index: usize) -> Option<Vec<Figure>> {
     let report = digest.report;
-    let shown = report.shown(traffic);
+    let drawn = digest.drawn(traffic)?;
     let found = report.runs.iter().filter_map(|run| run.traffic(traffic));
     let sizes: BTreeSet<u64> = found.flat_map(TrafficRun::sizes).collect();
     let size = sizes.first().filter(|_| sizes.len() == 1)?;
@@ -187,13 +190,13 @@ fn over_longest(digest: &Digest<'_>, traffic: &str, index: usize) -> Option<Vec<
         let mut figure = Figure {
             name: format!("measured-{index}-{chunk}"),
             kind: kind(&series),
-            title: measured_title(digest, traffic, shown),
+            title: measured_title(digest, traffic, drawn),
             caption: String::new(),
             x: Axis::category(&names::coordinate(longest), ""),
-            y: Axis::linear(&axis_name(shown), ""),
+            y: Axis::linear(&axis_name(drawn), ""),
             series,
         };
-        scale(&mut figure, shown);
+        scale(&mut figure, drawn);
         figure
     };
     Some(groups.chunks(per_chart(digest, traffic)).take(CELLS).enumerate().map(figure).collect())
@@ -336,16 +339,19 @@ pub(crate) fn joined(first: &str, second: &str) -> String {
 }
 
 fn point(digest: &Digest<'_>, run: &Run, traffic: &str, size: u64, x: &str) -> Option<Point> {
-    let (value, deviation) = digest.get(run, traffic, size)?.value()?;
+    let row = digest.get(run, traffic, size)?;
+    let drawn = digest.drawn(traffic)?;
+    let (value, deviation) = row.value().filter(|_| row.quantity == drawn.quantity)?;
     let point = Point::new(x, value).of_valid(run.is_valid());
     Some(if deviation > 0.0 { point.spread(deviation) } else { point })
 }
 
 /// Brings all values into the unit that suits them, and says what error bars are.
-fn scale(figure: &mut Figure, shown: Shown) {
+fn scale(figure: &mut Figure, drawn: Drawn) {
     let values = figure.series.iter().flat_map(|series| &series.points).map(|point| point.y);
     let largest = values.fold(0.0, f64::max);
-    let (divisor, unit) = if shown.is_rate() { rate_unit(largest) } else { time_unit(largest) };
+    let (divisor, unit) =
+        if is_rate(drawn.quantity) { rate_unit(largest) } else { time_unit(largest) };
     figure.y.unit = unit.into();
     for point in figure.series.iter_mut().flat_map(|series| &mut series.points) {
         point.y /= divisor;

@@ -119,10 +119,10 @@ pub(crate) fn unsigned_share(share: f64) -> String {
     if share.is_finite() { format!("{} %", short(share * 100.0)) } else { "against 0".into() }
 }
 
-/// Bytes, for headings of rows.
-pub(crate) fn bytes(count: u64) -> String {
-    // No message is empty: 0 stands for samples of all sizes, those of a greedy connection's intervals.
-    if count == 0 { "each interval".into() } else { format!("{count} B") }
+/// The size of a measurement, for headings of rows; `amounts` if those of all sizes are one group, as those of a greedy
+/// connection's intervals are.
+pub(crate) fn bytes(count: u64, amounts: bool) -> String {
+    if amounts { "each interval".into() } else { format!("{count} B") }
 }
 
 /// Signs that do not begin a line without their number.

@@ -234,7 +234,7 @@ impl<'a> Table<'a> {
     fn traffic(&self, name: &str) -> Vec<Line> {
         let found = self.found(name);
         let sizes: BTreeSet<u64> = found.clone().flat_map(TrafficRun::sizes).collect();
-        let shown = self.digest.report.shown(name);
+        let shown = self.shown(name);
         let mut lines: Vec<Line> =
             sizes.iter().flat_map(|size| self.size(name, *size, shown)).collect();
         if sizes.is_empty() {
@@ -250,6 +250,12 @@ impl<'a> Table<'a> {
             lines.push(self.counted(name, "time-outs", |t| t.timeouts.to_string()));
         }
         lines
+    }
+
+    /// How the traffic of this name is summarised in the table's cell.
+    fn shown(&self, name: &str) -> Shown {
+        let run = self.columns.iter().find_map(|(_, run)| *run);
+        run.map_or(Shown::default(), |run| self.digest.report.shown.at(Spot::of(run), name))
     }
 
     /// A delay has one row, a transfer one for the flow and one for all flows together.
@@ -272,11 +278,12 @@ impl<'a> Table<'a> {
         };
         let estimator = shown.estimator;
         let why = |run: &'a Run| self.why(run, name, size, quantity);
+        let size = number::bytes(size, self.found(name).any(|traffic| traffic.amounts));
         let what = match quantity {
-            Quantity::Delay => format!("{}: {estimator}", number::bytes(size)),
-            Quantity::Response => format!("{}: {estimator}, as intended", number::bytes(size)),
-            Quantity::Rate => format!("{}: {estimator} per flow", number::bytes(size)),
-            Quantity::TotalRate => format!("{}: total", number::bytes(size)),
+            Quantity::Delay => format!("{size}: {estimator}"),
+            Quantity::Response => format!("{size}: {estimator}, as intended"),
+            Quantity::Rate => format!("{size}: {estimator} per flow"),
+            Quantity::TotalRate => format!("{size}: total"),
         };
         self.line(name, what, (value, why), print)
     }

@@ -4,9 +4,10 @@ use crate::ReportError;
 use crate::each_once;
 use crate::figure::Figure;
 use crate::names::coordinate;
+use crate::rules::Rules;
 use crate::section::Section;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use trunkline_core::Span;
 use trunkline_engine::{EngineName, Note, NoteKind, Run};
@@ -32,8 +33,8 @@ pub struct Report {
     pub runs: Vec<Run>,
     /// Engines that were asked for and could not run, with the reason.
     pub unavailable: Vec<(EngineName, String)>,
-    /// How each traffic is summarised, by its name; [`Shown::default`] where it has no entry.
-    pub shown: BTreeMap<String, Shown>,
+    /// How each traffic is summarised.
+    pub shown: Rules,
     /// The engine against which differences are given; the first where not chosen.
     pub reference: Option<EngineName>,
     /// Figures asked for; they come before those that every report has.
@@ -59,11 +60,9 @@ impl Default for Shown {
     }
 }
 
-impl Shown {
-    /// Is it a throughput?
-    pub(crate) fn is_rate(self) -> bool {
-        matches!(self.quantity, Quantity::Rate | Quantity::TotalRate)
-    }
+/// Whether `quantity` is a throughput.
+pub(crate) fn is_rate(quantity: Quantity) -> bool {
+    matches!(quantity, Quantity::Rate | Quantity::TotalRate)
 }
 
 /// Which cell of which scenario.
@@ -96,11 +95,6 @@ impl Report {
         let ran = self.runs.iter().map(|run| run.engine);
         let asked = self.unavailable.iter().map(|(engine, _)| *engine);
         ran.chain(asked).collect::<BTreeSet<EngineName>>().into_iter().collect()
-    }
-
-    /// How `traffic` is summarised.
-    pub fn shown(&self, traffic: &str) -> Shown {
-        self.shown.get(traffic).copied().unwrap_or_default()
     }
 
     /// The engine against which differences are given: the one chosen if it ran, else the first that did.

@@ -1,6 +1,6 @@
 //! The figures of one traffic and one size in one run: a row of `cells.csv`, the source of every table.
 
-use crate::report::{Report, Spot};
+use crate::report::{Report, Shown, Spot, is_rate};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span};
@@ -16,6 +16,8 @@ pub(crate) struct Summary<'a> {
     pub(crate) traffic: &'a TrafficRun,
     /// `None` for a traffic without samples, which still has its counts.
     pub(crate) size: Option<u64>,
+    /// What its cell asks for.
+    asked: Shown,
     pub(crate) quantity: Quantity,
     pub(crate) estimator: Estimator,
     /// In the quantity's own unit: nanoseconds, or bytes for each second. Its interval stands apart.
@@ -42,6 +44,17 @@ pub(crate) struct Digest<'a> {
     /// Run by run, traffic by traffic, ascending sizes.
     pub(crate) rows: Vec<Summary<'a>>,
     index: BTreeMap<Name<'a>, usize>,
+    /// By traffic.
+    drawn: BTreeMap<&'a str, Drawn>,
+}
+
+/// What the charts of a traffic over cells show: one quantity, for cells whose figure is another have no place on
+/// their axis.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Drawn {
+    pub(crate) quantity: Quantity,
+    /// The rule, if all cells have the same.
+    pub(crate) estimator: Option<Estimator>,
 }
 
 /// What a row is found by.
@@ -58,7 +71,13 @@ impl<'a> Digest<'a> {
             (row.run.engine, Spot::of(row.run), row.traffic.name.as_str(), row.size)
         };
         let index = rows.iter().enumerate().map(|(at, row)| (name(row), at)).collect();
-        Digest { report, rows, index }
+        let drawn = drawn(&rows);
+        Digest { report, rows, index, drawn }
+    }
+
+    /// What charts show of `traffic`; `None` if no run has it.
+    pub(crate) fn drawn(&self, traffic: &str) -> Option<Drawn> {
+        self.drawn.get(traffic).copied()
     }
 
     /// The figures of `size` bytes of `traffic` in `run`; `None` if it has no sample of that size.
@@ -66,6 +85,20 @@ impl<'a> Digest<'a> {
         let name = (run.engine, Spot::of(run), traffic, Some(size));
         self.index.get(&name).map(|at| &self.rows[*at])
     }
+}
+
+/// The quantity of each traffic's first figure, and the rule that its figures have in common.
+fn drawn<'a>(rows: &[Summary<'a>]) -> BTreeMap<&'a str, Drawn> {
+    let mut drawn: BTreeMap<&str, Drawn> = BTreeMap::new();
+    for row in rows {
+        let Shown { quantity, estimator } = row.asked;
+        let first = Drawn { quantity, estimator: Some(estimator) };
+        let known = drawn.entry(&row.traffic.name).or_insert(first);
+        if known.quantity == quantity {
+            known.estimator = known.estimator.filter(|rule| *rule == estimator);
+        }
+    }
+    drawn
 }
 
 fn of_traffic<'a>(report: &Report, run: &'a Run, traffic: &'a TrafficRun) -> Vec<Summary<'a>> {
@@ -82,18 +115,19 @@ fn summary<'a>(
     traffic: &'a TrafficRun,
     size: Option<u64>,
 ) -> Summary<'a> {
-    let shown = report.shown(&traffic.name);
+    let shown = report.shown.at(Spot::of(run), &traffic.name);
     let count = size.map_or(0, |size| traffic.count(size));
     let flows = size.map_or(0, |size| traffic.flows(size));
     let estimator = rule(shown.estimator, flows as u64 == count);
     // A rule made for delays, such as the least of all, would flatter rates.
-    let rate_rule = if shown.is_rate() { estimator } else { Estimator::Mean };
+    let rate_rule = if is_rate(shown.quantity) { estimator } else { Estimator::Mean };
     let estimate = size.and_then(|size| traffic.point(size, shown.quantity, estimator));
     let estimate = estimate.map(|estimate| in_unit(estimate, shown.quantity));
     Summary {
         run,
         traffic,
         size,
+        asked: shown,
         quantity: shown.quantity,
         estimator,
         estimate: estimate.filter(|estimate| estimate.value.is_finite()),

@@ -3,6 +3,7 @@
 mod agree;
 mod batch;
 mod engines;
+mod figures;
 mod kept;
 mod order;
 mod promises;

@@ -331,7 +331,7 @@ fn a_place_keeps_its_row_whatever_is_booked_there() {
 fn a_single_figure_is_shown_by_rules_that_drop_the_ends_and_counts_that_nobody_made_are_not() {
     let mut report = fixture::report();
     let average = Shown { quantity: Quantity::Delay, estimator: Estimator::HawleyAverage };
-    report.shown.insert("keystrokes".into(), average);
+    report.shown.insert("keystrokes", average);
     let formula = &mut report.runs[0].traffic[0];
     formula.packets = Conservation::default();
     formula.samples = only(&formula.samples, |sample| sample.size == 64 && sample.index == 0);
