@@ -135,8 +135,13 @@ impl Talk<'_> {
 
     /// The demands of a block and its answer on each stage, the reading of it included.
     pub fn demands(&self, data: u32) -> BTreeMap<Resource, Span> {
+        self.demands_for(data, 1)
+    }
+
+    /// The same of `blocks` blocks.
+    pub fn demands_for(&self, data: u32, blocks: u64) -> BTreeMap<Resource, Span> {
         let packets = self.speech.packets(data);
-        let mut demands = Demands::default();
+        let mut demands = Demands { blocks, each: BTreeMap::new() };
         let (from, to) = (self.from, self.to);
         let answers = self.speech.answers();
         demands.add(Resource::Processor(from.1), self.host_send(data));
@@ -149,8 +154,8 @@ impl Talk<'_> {
             demands.control(from, inward(from));
             demands.control(to, Resource::Board(to.1));
         }
-        demands.0.retain(|_, span| !span.is_zero());
-        demands.0
+        demands.each.retain(|_, span| !span.is_zero());
+        demands.each
     }
 }
 
@@ -159,17 +164,22 @@ fn inward((host, index): (&Host, usize)) -> Resource {
     if host.interface.half_duplex { Resource::Board(index) } else { Resource::BoardIn(index) }
 }
 
-#[derive(Default)]
-struct Demands(BTreeMap<Resource, Span>);
+/// The demands of some blocks.
+struct Demands {
+    blocks: u64,
+    each: BTreeMap<Resource, Span>,
+}
 
 impl Demands {
+    /// Adds what each block takes.
     fn add(&mut self, resource: Resource, span: Span) {
-        *self.0.entry(resource).or_default() += span;
+        *self.each.entry(resource).or_default() += span.scaled(self.blocks, 1);
     }
 
     fn along(&mut self, way: &Way, packets: &[Packet]) {
         for stage in &way.stages {
-            self.add(stage.resource, stage.busy(packets));
+            let busy = stage.busy_for(packets, self.blocks);
+            *self.each.entry(stage.resource).or_default() += busy;
         }
     }
 

@@ -278,6 +278,11 @@ impl Stage {
     /// From one block of `packets` to the next, in the long run and back to back: what they keep the
     /// stage busy for, and the turns of others.
     pub fn busy(&self, packets: &[Packet]) -> Span {
+        self.busy_for(packets, 1)
+    }
+
+    /// The same for `blocks` blocks: of a fast line a block's own time in whole nanoseconds is too coarse.
+    pub fn busy_for(&self, packets: &[Packet], blocks: u64) -> Span {
         const BLOCKS: u64 = 64;
         let mut server = Server::new(self);
         let mut end = Span::ZERO;
@@ -286,7 +291,8 @@ impl Stage {
                 end = server.serve(self, Span::ZERO, packet, last);
             }
         }
-        end.scaled(1, BLOCKS) + self.turns.map_or(Span::ZERO, |turns| turns.wait(packets))
+        let turns = self.turns.map_or(Span::ZERO, |turns| turns.wait(packets));
+        end.scaled(blocks, BLOCKS) + turns.scaled(blocks, 1)
     }
 
     /// What a block of `packets` keeps the line busy for where other channels are served in between,

@@ -2,7 +2,7 @@
 
 use super::beginning::Beginning;
 use super::connection::Law;
-use super::flow::Greedy;
+use super::flow::{Greedy, TOGETHER};
 use super::share::{Regime, Share};
 use crate::formula::fairness::effective_ratio;
 use crate::formula::tcp;
@@ -276,8 +276,8 @@ fn limits(network: &Network<'_>, flow: &Greedy<'_>, share: &Share) -> Vec<Term> 
     {
         let rate = flow.capacity(resource);
         let demand = flow.demands.get(&resource).copied().unwrap_or_default();
-        let numbers = format!("{} bytes / {demand}", flow.tcp.payload);
-        let (name, formula) = ("the stage that is full", "segment / its time there");
+        let numbers = format!("{TOGETHER} x {} bytes / {demand}", flow.tcp.payload);
+        let (name, formula) = ("the stage that is full", "segments / their time there");
         terms.push(term(name, stage_name(network, resource), formula, numbers, rate, BALANCE));
     }
     terms

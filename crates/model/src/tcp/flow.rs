@@ -18,8 +18,8 @@ use trunkline_scenario::{Network, Transport, Workload};
 /// c of the constant-rate policy in segments per second squared: with it a connection of 100 ms grows as
 /// TCP does.
 const CONSTANT_RATE: f64 = 100.0;
-/// Segments for which a claim is made at once, so that nanoseconds are fine enough.
-const TOGETHER: u64 = 64;
+/// Segments whose demands are told together: nanoseconds are too coarse for one on a fast line.
+pub(super) const TOGETHER: u64 = 64;
 /// BBR keeps its rate at least up to such a loss (Cardwell et al. 2017, figure 8: 15 %).
 const BBR_BEARS: f64 = 0.15;
 
@@ -34,7 +34,7 @@ pub(crate) struct Greedy<'a> {
     pub round_trip: Span,
     /// The probability that one of the path's lines loses a segment.
     pub loss: f64,
-    /// The time for which a full segment keeps each stage busy, its share of an ACK included.
+    /// The time for which [`TOGETHER`] full segments keep each stage busy, their share of ACKs included.
     pub demands: BTreeMap<Resource, Span>,
 }
 
@@ -128,14 +128,13 @@ impl<'a> Greedy<'a> {
             Throughput::UNLIMITED => Span::ZERO,
             rate => rate.time_for(bytes),
         };
-        let scaled = |(&resource, span): (&Resource, &Span)| (resource, span.scaled(TOGETHER, 1));
-        Claim { bytes, own, demands: self.demands.iter().map(scaled).collect() }
+        Claim { bytes, own, demands: self.demands.clone() }
     }
 
     /// The rate of user bytes at which it alone would keep a stage busy.
     pub fn capacity(&self, resource: Resource) -> Throughput {
         let demand = self.demands.get(&resource).copied().unwrap_or_default();
-        Throughput::over(u64::from(self.tcp.payload), demand)
+        Throughput::over(u64::from(self.tcp.payload) * TOGETHER, demand)
     }
 }
 
@@ -186,20 +185,21 @@ struct Written {
     store: Span,
 }
 
-/// The time for which `payload` user bytes keep each stage busy in segments of so many: their part of the application's
-/// writes, of storing them and of ACKs included.
+/// The time for which the user bytes of [`TOGETHER`] full segments keep each stage busy in segments of so many: their
+/// part of the application's writes, of storing them and of ACKs included.
 fn demands(flow: &Flow<'_>, tcp: &Connection, written: Written) -> BTreeMap<Resource, Span> {
     let Written { write, segment, store } = written;
-    let mut demands = flow.there.demands(u32::try_from(segment).unwrap_or(tcp.payload));
+    let mut demands = flow.there.demands_for(u32::try_from(segment).unwrap_or(tcp.payload), TOGETHER);
     for stage in &flow.back.way.stages {
-        let share = stage.busy(&[acknowledgement(tcp)]).scaled(1, u64::from(tcp.acked));
+        let share = stage.busy_for(&[acknowledgement(tcp)], TOGETHER);
+        let share = share.scaled(1, u64::from(tcp.acked));
         *demands.entry(stage.resource).or_default() += share;
     }
     let payload = u64::from(tcp.payload);
     demands.values_mut().for_each(|span| *span = span.scaled(payload, segment.max(1)));
     let ((from, sender), (_, receiver)) = (flow.there.from, flow.there.to);
     for (host, cost) in [(sender, from.processor.write.of(write)), (receiver, store)] {
-        *demands.entry(Resource::Processor(host)).or_default() += cost.scaled(payload, write);
+        *demands.entry(Resource::Processor(host)).or_default() += cost.scaled(payload * TOGETHER, write);
     }
     demands.retain(|_, span| !span.is_zero());
     demands

@@ -87,6 +87,20 @@ fn a_window_over_a_round_trip() {
 }
 
 #[test]
+fn a_line_is_not_outrun_where_a_segment_takes_a_part_of_a_nanosecond() {
+    // 1040 bytes take 20.8 ns, and 0.832 ns.
+    for bits in [400_000_000_000, 10_000_000_000_000] {
+        let net = {
+            let mut net = pair(&link(bits, Span::from_nanos(1)));
+            let greedy = traffic("one", ("a", "b"), greedy(), &transport("newreno", 1 << 20));
+            net.traffic.push(greedy);
+            net
+        };
+        close(rate(&net, "one"), bits as f64 / 8.0 * 1000.0 / 1040.0, 0.02);
+    }
+}
+
+#[test]
 fn a_line_whose_buffer_takes_the_window() {
     let net = alone(&link(8_320_000, MS.scaled(20, 1)), &transport("cubic", 100_000));
     // 1000 user bytes in 1 ms. 100 windows' segments against 41 of the path: 59 ms of queue.
