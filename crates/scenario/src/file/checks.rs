@@ -9,6 +9,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Most user bytes of a UDP datagram over IPv4: 65535 less the headers (RFC 768, RFC 791).
 const MOST_UDP: u32 = 65_535 - UDP_HEADER;
+/// Bytes of the IPv4 and the TCP header without options (RFC 791, RFC 9293); options are part of the mss.
+const TCP_HEADERS: u32 = 20 + 20;
+/// User bytes of the smallest segment, as in Linux.
+const LEAST_SEGMENT: u32 = 48;
 /// Longest name.
 const LONGEST_NAME: usize = 64;
 
@@ -67,6 +71,7 @@ pub(super) fn check(scenario: &Scenario, elements: &Elements<'_>) -> Result<(), 
         ends(scenario, &names, traffic, table)?;
         ways(&known, traffic, table)?;
         whole_datagrams(scenario, traffic, table)?;
+        segments_fit(scenario, traffic, table)?;
         references(scenario, &names, traffic, table)?;
     }
     no_cycle(scenario, &names, elements)
@@ -233,6 +238,32 @@ fn whole_datagrams(
             ),
         )),
     }
+}
+
+/// A TCP segment fits one packet: a kernel's never exceed the MTU, and a simulated or predicted one that did would be
+/// faster than any real one.
+fn segments_fit(scenario: &Scenario, traffic: &Traffic, table: &Reader<'_>) -> Result<(), Wrong> {
+    let most = scenario.mtu.saturating_sub(TCP_HEADERS);
+    let ends = [("transport", &traffic.transport), ("reply_transport", &traffic.reply_transport)];
+    for (key, transport) in ends {
+        let Transport::Tcp(settings) = &**transport else { continue };
+        if most < LEAST_SEGMENT {
+            let least = LEAST_SEGMENT + TCP_HEADERS;
+            let problem = format!(
+                "TCP's smallest segment with its headers takes {least} bytes, more than the MTU of {}: give mtu = {least} or more, or another transport",
+                scenario.mtu
+            );
+            return Err(table.found(key, &problem));
+        }
+        if let Some(mss) = settings.mss.filter(|mss| *mss > most) {
+            let problem = format!(
+                "a segment of mss = {mss} bytes with {TCP_HEADERS} of headers exceeds the MTU of {}: give mss = {most} or less, or a larger mtu",
+                scenario.mtu
+            );
+            return Err(table.found(key, &problem));
+        }
+    }
+    Ok(())
 }
 
 /// The traffic to which a start or an end refers exists, and gets as far as is waited for.
