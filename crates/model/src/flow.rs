@@ -3,9 +3,11 @@
 use crate::speech::Speech;
 use crate::talk::Talk;
 use crate::way::{Line, Way, line, line_name};
+use trunkline_core::Span;
 use trunkline_path::LinkSpec;
 use trunkline_path::impairment::LossModel;
 use trunkline_scenario::{Host, Lane, Network, Start, Traffic, Transport, Way as Route, Workload};
+use trunkline_transport::urp;
 
 /// A flow of the scenario.
 #[derive(Debug, Clone)]
@@ -32,6 +34,8 @@ impl<'a> Flow<'a> {
         let (from, to) = (host(route.from), host(route.to));
         let there = Way::new(network, &route.there, to);
         let back = Way::new(network, &route.back, from);
+        let distance = there.propagation() + back.propagation();
+        transports.into_iter().try_for_each(|transport| in_time(transport, distance))?;
         let talk = |from, to, transport, way: &Way, back: &Way| Talk {
             from,
             to,
@@ -94,6 +98,19 @@ fn in_blocks(transport: &Transport) -> Result<(), String> {
             Err(format!("URP in mode '{}'", urp.mode.name()))
         }
         _ => Ok(()),
+    }
+}
+
+/// An end of URP gives up a peer so far away that all its enquiries go before the first answer can come.
+fn in_time(transport: &Transport, distance: Span) -> Result<(), String> {
+    let Transport::Urp(urp) = transport else { return Ok(()) };
+    let enquiries = u64::from(urp::Settings::default().enquiries);
+    let patience = urp.timeout.scaled(enquiries + 1, 1);
+    match distance < patience {
+        true => Ok(()),
+        false => Err(format!(
+            "URP over a round trip of {distance}, for an end gives up after {patience} and {enquiries} enquiries without an answer: give a longer timeout"
+        )),
     }
 }
 

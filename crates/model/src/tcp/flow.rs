@@ -189,7 +189,8 @@ struct Written {
 /// part of the application's writes, of storing them and of ACKs included.
 fn demands(flow: &Flow<'_>, tcp: &Connection, written: Written) -> BTreeMap<Resource, Span> {
     let Written { write, segment, store } = written;
-    let mut demands = flow.there.demands_for(u32::try_from(segment).unwrap_or(tcp.payload), TOGETHER);
+    let mut demands =
+        flow.there.demands_for(u32::try_from(segment).unwrap_or(tcp.payload), TOGETHER);
     for stage in &flow.back.way.stages {
         let share = stage.busy_for(&[acknowledgement(tcp)], TOGETHER);
         let share = share.scaled(1, u64::from(tcp.acked));
@@ -199,7 +200,8 @@ fn demands(flow: &Flow<'_>, tcp: &Connection, written: Written) -> BTreeMap<Reso
     demands.values_mut().for_each(|span| *span = span.scaled(payload, segment.max(1)));
     let ((from, sender), (_, receiver)) = (flow.there.from, flow.there.to);
     for (host, cost) in [(sender, from.processor.write.of(write)), (receiver, store)] {
-        *demands.entry(Resource::Processor(host)).or_default() += cost.scaled(payload * TOGETHER, write);
+        *demands.entry(Resource::Processor(host)).or_default() +=
+            cost.scaled(payload * TOGETHER, write);
     }
     demands.retain(|_, span| !span.is_zero());
     demands

@@ -216,6 +216,18 @@ fn what_no_formula_covers_has_no_number() {
     assert!(run.notes[0].text.contains("loss on b>a"), "{:?}", run.notes);
 }
 
+#[test]
+fn an_end_that_gives_up_has_no_round_trip() {
+    // 31 time-outs of a second pass without an answer.
+    for (millis, told) in [(15_400, true), (15_600, false)] {
+        let mut net = pair(&link(1_000_000, Span::from_millis(millis)));
+        net.traffic.push(traffic("echo", ("a", "b"), echo(&[64]), &urp(256, 3, 16)));
+        let run = predict(&net).unwrap();
+        assert_eq!(run.traffic[0].samples.is_empty(), !told, "{:?}", run.notes);
+        assert_eq!(run.notes.iter().any(|note| note.text.contains("gives up after 31s")), !told);
+    }
+}
+
 proptest! {
     #[test]
     fn steps_sum_exactly_and_nothing_gets_better_by_distance_or_a_smaller_window(
