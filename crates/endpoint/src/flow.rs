@@ -124,7 +124,7 @@ impl Ends {
         [near, far]: [ProtocolEnd; 2],
     ) -> Result<Ends, EndpointError> {
         let (sender, receiver) =
-            Application::pair(&plan.workload, plan.source.transport.is_stream());
+            Application::pair(&plan.workload, plan.source.transport.asks_by_empty_message());
         let shared = Arc::new(Shared::new(plan.linger));
         let places = Arc::new(plan.places.clone());
         let (ours, theirs) = (&plan.source, &plan.destination);

@@ -55,6 +55,17 @@ impl Transport {
     pub fn is_stream(&self) -> bool {
         matches!(self, Transport::Tcp(_))
     }
+
+    /// Whether the confirmation of a transfer is asked for by an empty message behind it, as Hawley's `mpuke` does. A stream
+    /// has none, and where each message has a connection of its own it would cost more than the transfer's end: there
+    /// the transfer itself is answered.
+    pub fn asks_by_empty_message(&self) -> bool {
+        match self {
+            Transport::Tcp(_) => false,
+            Transport::Listed(listed) => !listed.entry.connects_for_each,
+            Transport::Urp(_) | Transport::Datagram | Transport::Udp => true,
+        }
+    }
 }
 
 /// The protocol with what decides most of its throughput: `tcp cubic`, `urp 3 x 256 B`.

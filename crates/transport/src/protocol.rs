@@ -139,6 +139,8 @@ pub struct ProtocolEntry {
     /// # Errors
     /// Which settings do not go together, and what does.
     pub build: fn(&Values) -> Result<Box<dyn Protocol>, String>,
+    /// Whether each message opens a connection of its own, so that one more, though it is empty, takes round trips.
+    pub connects_for_each: bool,
     /// The way in which it cuts the user's data.
     pub shape: fn(&Values) -> Shape,
     /// Its throughput on an empty path, by its textbook formula.

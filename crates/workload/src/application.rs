@@ -33,9 +33,9 @@ enum Process {
 
 impl Application {
     /// The process at a traffic's `from`: it starts each measurement, and except with `paced` and `greedy`
-    /// makes the samples. Over a `stream`, which carries octets and no messages, no message is empty.
-    pub fn sender(workload: &Workload, stream: bool) -> Application {
-        let asked = if stream { Confirm::Last } else { Confirm::Empty };
+    /// makes the samples. A transfer's confirmation is asked for by an `empty` message, or the transfer itself is answered.
+    pub fn sender(workload: &Workload, empty: bool) -> Application {
+        let asked = if empty { Confirm::Empty } else { Confirm::Last };
         Application::new(match workload {
             Workload::Interactive { sizes, repeat, every, .. } => {
                 Process::Asker(Asker::counted(sizes, *repeat, *every))
@@ -63,9 +63,9 @@ impl Application {
     }
 
     /// The process at a traffic's `to`. It never ends by itself.
-    pub fn receiver(workload: &Workload, stream: bool) -> Application {
+    pub fn receiver(workload: &Workload, empty: bool) -> Application {
         let sink = |sink: Sink, confirm: bool| {
-            Process::Sink(if stream && confirm { sink.answering() } else { sink })
+            Process::Sink(if confirm && !empty { sink.answering() } else { sink })
         };
         Application::new(match workload {
             Workload::Interactive { reply, .. } => Process::Answerer(Answerer::new(*reply)),
@@ -81,8 +81,8 @@ impl Application {
     }
 
     /// Both: the sender and its receiver.
-    pub fn pair(workload: &Workload, stream: bool) -> (Application, Application) {
-        (Application::sender(workload, stream), Application::receiver(workload, stream))
+    pub fn pair(workload: &Workload, empty: bool) -> (Application, Application) {
+        (Application::sender(workload, empty), Application::receiver(workload, empty))
     }
 
     fn new(process: Process) -> Application {

@@ -11,7 +11,7 @@ pub(crate) enum Confirm {
     Not,
     /// The answer to an empty message behind it.
     Empty,
-    /// The answer to the transfer itself: a stream cannot carry an empty message.
+    /// The answer to the transfer itself.
     Last,
 }
 

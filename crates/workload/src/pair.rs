@@ -72,12 +72,12 @@ pub(crate) struct Pair {
 
 impl Pair {
     pub(crate) fn new(workload: &Workload) -> Pair {
-        Pair::of(Application::pair(workload, false))
+        Pair::of(Application::pair(workload, true))
     }
 
     /// Over a transport that carries no empty messages.
     pub(crate) fn over_stream(workload: &Workload) -> Pair {
-        Pair::of(Application::pair(workload, true))
+        Pair::of(Application::pair(workload, false))
     }
 
     fn of((sender, receiver): (Application, Application)) -> Pair {

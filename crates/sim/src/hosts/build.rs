@@ -208,7 +208,7 @@ impl<'a> Builder<'a> {
         let back = self.route(channel, hosts_back, &way.back, sender);
         [there, back].into_iter().for_each(|route| self.net.set_band(route, traffic.band));
         let [ours, theirs] = [&traffic.transport, &traffic.reply_transport];
-        let (app, peer) = Application::pair(&traffic.workload, ours.is_stream());
+        let (app, peer) = Application::pair(&traffic.workload, ours.asks_by_empty_message());
         let name = format!("{} {flow}", traffic.name);
         let habits = [from, to].map(|host| self.habits(host, &name));
         let end = |host, route, languages: [&Transport; 2], habits, app| {

@@ -9,6 +9,7 @@ pub static GO_BACK_N: ProtocolEntry = ProtocolEntry {
     help: "A window of frames, answered in order; behind a loss all are sent again",
     keys: &[FRAME, FRAMES, TIMEOUT, RATE],
     build: |values| Ok(Arq::boxed(Rule::GoBack, &Settings::of(values))),
+    connects_for_each: false,
     shape,
     formula: |values, path| formula::interval(Rule::GoBack, &Settings::of(values), path),
 };

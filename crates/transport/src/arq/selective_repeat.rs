@@ -9,6 +9,7 @@ pub static SELECTIVE_REPEAT: ProtocolEntry = ProtocolEntry {
     help: "A window of frames, each answered by itself; a lost frame alone is sent again",
     keys: &[FRAME, FRAMES, BUFFER, TIMEOUT, RATE],
     build: |values| Ok(Arq::boxed(Rule::Selective, &Settings::of(values))),
+    connects_for_each: false,
     shape,
     formula: |values, path| formula::interval(Rule::Selective, &Settings::of(values), path),
 };

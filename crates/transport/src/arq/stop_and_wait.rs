@@ -9,6 +9,7 @@ pub static STOP_AND_WAIT: ProtocolEntry = ProtocolEntry {
     help: "One frame at a time: the next one waits for the answer to the one before",
     keys: &[FRAME, TIMEOUT],
     build: |values| Ok(Arq::boxed(Rule::GoBack, &Settings::of(values))),
+    connects_for_each: false,
     shape,
     formula: |values, path| formula::interval(Rule::GoBack, &Settings::of(values), path),
 };

@@ -20,6 +20,7 @@ pub static NETBLT: ProtocolEntry = ProtocolEntry {
             .map_err(|why| format!("frame × packets: {why}, {MEMORY} B"))?;
         Ok(Box::new(Netblt::new(terms, habits)))
     },
+    connects_for_each: true,
     shape: |values| {
         let header = dialect(values).data_header() as u32;
         Shape { unit: values.number("frame").max(1) as u32, header, answer: 12 + 16 + 8 }

@@ -25,9 +25,9 @@ use trunkline_core::{Span, Time};
 const DOUBLE: u64 = 200;
 /// Percent of the first estimate that is offered.
 const FIRST: u64 = 75;
-/// Percent of an offer that has to come through in the beginning for more to be tried.
+/// Percent of an offer that has to come through in the beginning for more to be tried, if packets were lost.
 const ENOUGH: u64 = 75;
-/// Percent of an offer that came through if all did.
+/// Percent of an offer that came through if all did. What is less without a loss stands in a queue: that rate is the line's.
 const THROUGH: u64 = 97;
 /// Percent of the rate when the queue is let go.
 const LESS: u64 = 92;
@@ -214,7 +214,10 @@ impl Adaptive {
         match self.phase {
             Phase::Contest => self.contend(now, (all.sent, excess)),
             Phase::Breathe(count) => self.breathed(now, count, (counted, all, is_excess)),
-            Phase::Start | Phase::More(_) => self.search(counted, is_excess, queue),
+            Phase::Start | Phase::More(_) => {
+                let enough = if all.lost == 0 { THROUGH } else { ENOUGH };
+                self.search((counted, enough), is_excess, queue);
+            }
             Phase::Drain => {
                 self.phase = Phase::Hold(0);
                 self.turn(now);
@@ -231,10 +234,12 @@ impl Adaptive {
     }
 
     /// A stretch of the beginning, or of a trial, ends.
-    fn search(&mut self, counted: u64, is_excess: bool, queue: Span) {
+    fn search(&mut self, (counted, enough): (u64, u64), is_excess: bool, queue: Span) {
         match self.phase {
-            Phase::Start if counted < self.offered * ENOUGH / 100 => {
-                self.rate = counted.min(self.rate);
+            Phase::Start if counted < self.offered * enough / 100 => {
+                let is_far = counted < self.offered * ENOUGH / 100;
+                let found = if is_far { counted } else { (self.rate + 3 * counted) / 4 };
+                self.rate = found.min(self.rate);
                 self.phase = Phase::Drain;
                 self.make_offer(self.rate * LESS / 100);
             }
