@@ -19,7 +19,7 @@ use trunkline_transport::netblt::{Connection, Out};
 
 /// From one answer to first words to the next at least: they come several times at once (a choice).
 const ANSWERS: Span = Span::from_millis(5);
-/// Octets of the longest datagram that a connection says, and of the longest as long as it lets only so many buffers come.
+/// Octets of the longest datagram that a connection says, and of the longest as long as it lets [`FIRST`] buffers come at most.
 const LONGEST: usize = ADDED + HEADER + PACKET as usize;
 const SHORT: usize = 800;
 /// Buffers that it lets come before octets have come for the longest answers.
@@ -37,8 +37,9 @@ pub(super) struct Early {
     came: Vec<Time>,
     octets: usize,
     answered: Time,
-    /// Buffers more that there is room for.
+    /// Buffers more that there is room for, and octets of the longest datagram that the connection may say now.
     rest: u64,
+    longest: usize,
     stage: Stage,
 }
 
@@ -62,6 +63,7 @@ impl Early {
             octets: datagram.len(),
             answered: at,
             rest: 0,
+            longest: SHORT,
             stage,
         }
     }
@@ -193,14 +195,15 @@ impl End {
         let End { link, sessions, .. } = self;
         for Guest { session, at, early, .. } in sessions {
             let Some(early) = early.as_deref_mut() else { continue };
-            let Early { octets, rest, stage: Stage::Taken(_, connection), .. } = early else {
+            let Early { octets, rest, longest, stage: Stage::Taken(_, connection), .. } = early
+            else {
                 continue;
             };
-            if *octets >= LONGEST {
+            if *octets >= LONGEST && *rest > 0 {
                 connection.provide(std::mem::take(rest));
+                *longest = LONGEST;
             }
-            let least = if *rest > 0 { SHORT } else { LONGEST };
-            while *octets >= least
+            while *octets >= *longest
                 && let Some(Out::Packet(packet)) = connection.transmit(now)
             {
                 let said = session.say(link, *at, connection.ports(), &packet, &[]);
