@@ -38,10 +38,10 @@ fn meet(data: &[u8]) {
         let mut door = Door::new(secret.clone(), true);
         match door.knock(data) {
             Ok(Knock::Answer(answer)) => assert!(answer.len() <= data.len()),
-            Ok(Knock::Session(..)) => panic!("let in without the secret"),
+            Ok(Knock::Session(..) | Knock::Early(_)) => panic!("let in without the secret"),
             Ok(Knock::Nothing) | Err(_) => {}
         }
-        let Ok(mut caller) = Caller::begin(&secret, true, Time::ZERO) else { return };
+        let Ok(mut caller) = Caller::begin(&secret, true, None, Time::ZERO) else { return };
         assert!(!matches!(caller.hear(Time::ZERO, data), Ok(Some(_))));
     }
     assert!(unknown(data).is_none_or(|answer| answer.len() < data.len()));

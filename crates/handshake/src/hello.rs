@@ -9,6 +9,10 @@
 //! All but Noise's message is its prologue, so that both ends have read the same. With a key the client's
 //! message already shows that it has the key, before the server has worked for it; it may be one that was
 //! overheard, which the first sealed message then tells.
+//!
+//! A client with a key may say something with its first words, inside Noise's message (§7.3, 10.2): nobody without the key reads or
+//! changes it, but who learns the key later does, and whoever overheard it can say it again. How long it is the two ends
+//! agree on elsewhere.
 
 use crate::{Channel, Key};
 use snow::params::NoiseParams;
@@ -32,7 +36,9 @@ const POINT: usize = 32;
 const TAG: usize = 16;
 /// Octets of the server's answer.
 pub const ANSWER: usize = 1 + POINT + TAG;
-/// The longest first words of a client.
+/// Most octets of what a client says with its first words.
+pub const MOST_SAID: usize = 512;
+/// The longest first words of a client that says nothing with them.
 pub const LONGEST: usize = FIXED + MOST_CONTEXT + POINT + TAG;
 
 /// The purpose of a connection. First words for one purpose are worth nothing for another.
@@ -157,6 +163,14 @@ impl Hello {
     /// # Errors
     /// If no more octets would make first words of these.
     pub fn read(octets: &[u8]) -> Result<Option<(Hello, usize)>, Unfit> {
+        Hello::read_saying(octets, 0)
+    }
+
+    /// The same of a client that says so many octets with them, [`MOST_SAID`] at most.
+    ///
+    /// # Errors
+    /// As those of [`read`](Hello::read).
+    pub fn read_saying(octets: &[u8], said: usize) -> Result<Option<(Hello, usize)>, Unfit> {
         if octets.iter().zip(MAGIC).any(|(&octet, right)| octet != right) {
             return Err(Unfit::Foreign);
         }
@@ -165,10 +179,12 @@ impl Hello {
             return Err(Unfit::Refused(Refusal::Version));
         }
         let context = usize::from(fixed[7]);
-        if fixed[5] > KEYED | AES || context > MOST_CONTEXT {
+        let is_keyed = fixed[5] & KEYED != 0;
+        let is_told = said > MOST_SAID || said > 0 && !is_keyed;
+        if fixed[5] > KEYED | AES || context > MOST_CONTEXT || is_told {
             return Err(Unfit::Foreign);
         }
-        let length = FIXED + context + message_length(fixed[5] & KEYED != 0);
+        let length = FIXED + context + message_length(is_keyed) + said;
         let Some(all) = octets.get(..length) else { return Ok(None) };
         let (prologue, message) = all.split_at(FIXED + context);
         Ok(Some((Hello { prologue: prologue.into(), message: message.into() }, length)))
@@ -189,6 +205,14 @@ impl Hello {
     /// # Errors
     /// If it has not, or has one although none is asked for.
     pub fn accept(&self, key: Option<&Key>) -> Result<(Channel, Vec<u8>), Unfit> {
+        self.hear(key).map(|(channel, answer, _)| (channel, answer))
+    }
+
+    /// The same, and what the client says with its first words. It may be an old client's, said again by somebody else.
+    ///
+    /// # Errors
+    /// As those of [`accept`](Hello::accept).
+    pub fn hear(&self, key: Option<&Key>) -> Result<(Channel, Vec<u8>, Vec<u8>), Unfit> {
         let how = self.prologue[5];
         match (key.is_some(), how & KEYED != 0) {
             (true, false) => return Err(Unfit::Refused(Refusal::KeyWanted)),
@@ -199,9 +223,11 @@ impl Hello {
         let mut state = build(key, cipher, &self.prologue, |builder| builder.build_responder())?;
         let refusal =
             if key.is_some() { Unfit::Refused(Refusal::WrongKey) } else { Unfit::Foreign };
-        state.read_message(&self.message, &mut [0; LONGEST]).map_err(|_| refusal)?;
-        let answer = [vec![0], write(&mut state)?].concat();
-        Ok((Channel::over(state).ok_or(Unfit::Foreign)?, answer))
+        let mut said = vec![0; self.message.len()];
+        let length = state.read_message(&self.message, &mut said).map_err(|_| refusal)?;
+        said.truncate(length);
+        let answer = [vec![0], write(&mut state, &[])?].concat();
+        Ok((Channel::over(state).ok_or(Unfit::Foreign)?, answer, said))
     }
 }
 
@@ -240,6 +266,30 @@ impl Initiator {
         purpose: Purpose,
         context: &[u8],
     ) -> Result<(Initiator, Vec<u8>), Unfit> {
+        Initiator::begin_keyed(cipher, key, (purpose, context), &[])
+    }
+
+    /// The same with a key, saying something that only who has the key can read. Of it the first [`MOST_SAID`] octets count.
+    ///
+    /// # Errors
+    /// As those of [`begin`](Initiator::begin).
+    pub fn begin_saying(
+        cipher: Cipher,
+        key: &Key,
+        purpose: Purpose,
+        context: &[u8],
+        said: &[u8],
+    ) -> Result<(Initiator, Vec<u8>), Unfit> {
+        let said = &said[..said.len().min(MOST_SAID)];
+        Initiator::begin_keyed(cipher, Some(key), (purpose, context), said)
+    }
+
+    fn begin_keyed(
+        cipher: Cipher,
+        key: Option<&Key>,
+        (purpose, context): (Purpose, &[u8]),
+        said: &[u8],
+    ) -> Result<(Initiator, Vec<u8>), Unfit> {
         let context = &context[..context.len().min(MOST_CONTEXT)];
         let mut words = MAGIC.to_vec();
         let keyed = if key.is_some() { KEYED } else { 0 };
@@ -247,7 +297,7 @@ impl Initiator {
         words.extend([VERSION, keyed | aes, purpose.0, context.len() as u8]);
         words.extend(context);
         let mut state = build(key, cipher, &words, |builder| builder.build_initiator())?;
-        words.extend(write(&mut state)?);
+        words.extend(write(&mut state, said)?);
         Ok((Initiator { state }, words))
     }
 
@@ -276,11 +326,11 @@ const fn message_length(keyed: bool) -> usize {
     if keyed { POINT + TAG } else { POINT }
 }
 
-/// The next message of Noise, which carries nothing of ours.
-fn write(state: &mut HandshakeState) -> Result<Vec<u8>, Unfit> {
-    let mut message = vec![0; LONGEST];
+/// The next message of Noise, which carries `said`.
+fn write(state: &mut HandshakeState, said: &[u8]) -> Result<Vec<u8>, Unfit> {
+    let mut message = vec![0; LONGEST + said.len()];
     // Fails only if the other end's point is one that no honest end draws.
-    let length = state.write_message(&[], &mut message).map_err(|_| Unfit::Foreign)?;
+    let length = state.write_message(said, &mut message).map_err(|_| Unfit::Foreign)?;
     message.truncate(length);
     Ok(message)
 }
@@ -309,130 +359,4 @@ fn build(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const PURPOSE: Purpose = Purpose(9);
-
-    fn key(octet: u8) -> Key {
-        Key::new([octet; 32])
-    }
-
-    /// Both ends' channels, or why there are none.
-    fn meet(client: Option<&Key>, server: Option<&Key>) -> Result<(Channel, Channel), Unfit> {
-        meet_with(Cipher::ChaChaPoly, client, server)
-    }
-
-    fn meet_with(
-        cipher: Cipher,
-        client: Option<&Key>,
-        server: Option<&Key>,
-    ) -> Result<(Channel, Channel), Unfit> {
-        let begun = Initiator::begin_with(cipher, client, PURPOSE, b"context");
-        let (initiator, words) = begun.unwrap();
-        let (hello, length) = Hello::read(&words)?.unwrap();
-        assert_eq!(
-            (length, hello.purpose(), hello.context()),
-            (words.len(), PURPOSE, &b"context"[..])
-        );
-        let (there, answer) = hello.accept(server)?;
-        assert_eq!(Initiator::expected(&answer[..1]), answer.len());
-        Ok((initiator.finish(&answer)?, there))
-    }
-
-    #[test]
-    fn who_has_the_same_key_meets_and_nobody_else() {
-        let ciphers = [Cipher::ChaChaPoly, Cipher::AesGcm];
-        let cases = ciphers.map(|cipher| [(cipher, None), (cipher, Some(key(1)))]);
-        for (cipher, key) in cases.as_flattened() {
-            let (mut near, mut there) = meet_with(*cipher, key.as_ref(), key.as_ref()).unwrap();
-            assert_eq!(near.transcript(), there.transcript());
-            let sealed = near.seal(b"a message");
-            there.take(&sealed);
-            assert_eq!(there.open(), Ok(Some(b"a message".to_vec())));
-        }
-        let refused =
-            |client: Option<&Key>, server: Option<&Key>| meet(client, server).unwrap_err();
-        assert_eq!(refused(Some(&key(1)), Some(&key(2))), Unfit::Refused(Refusal::WrongKey));
-        assert_eq!(refused(None, Some(&key(2))), Unfit::Refused(Refusal::KeyWanted));
-        assert_eq!(refused(Some(&key(1)), None), Unfit::Refused(Refusal::Keyless));
-    }
-
-    #[test]
-    fn a_server_without_the_key_cannot_answer() {
-        let (initiator, words) = Initiator::begin(Some(&key(1)), PURPOSE, b"").unwrap();
-        // It can only make up an answer: here another client's.
-        let (_, other) = Initiator::begin(Some(&key(2)), PURPOSE, b"").unwrap();
-        let answer = Hello::read(&other).unwrap().unwrap().0.accept(Some(&key(2))).unwrap().1;
-        assert_eq!(initiator.finish(&answer).unwrap_err(), Unfit::Unproved);
-        assert!(Hello::read(&words).unwrap().unwrap().0.accept(Some(&key(2))).is_err());
-    }
-
-    /// Words that were overheard make a channel of which only the server's end has the keys.
-    #[test]
-    fn overheard_words_open_nothing() {
-        let (_, words) = Initiator::begin(Some(&key(1)), PURPOSE, b"").unwrap();
-        let (hello, _) = Hello::read(&words).unwrap().unwrap();
-        let (mut first, _) = hello.accept(Some(&key(1))).unwrap();
-        let (mut second, _) = hello.accept(Some(&key(1))).unwrap();
-        assert_ne!(first.transcript(), second.transcript());
-        second.take(&first.seal(b"for one of them"));
-        assert!(second.open().is_err());
-    }
-
-    #[test]
-    fn every_refusal_is_one_octet_that_reads_back() {
-        for refusal in Refusal::ALL {
-            let (initiator, _) = Initiator::begin(None, PURPOSE, b"").unwrap();
-            let answer = [refusal as u8];
-            assert_eq!(Initiator::expected(&answer), 1);
-            assert_eq!(initiator.finish(&answer).unwrap_err(), Unfit::Refused(refusal));
-            assert!(!refusal.to_string().contains('\n'));
-        }
-    }
-
-    #[test]
-    fn another_version_and_another_protocol_are_told_apart() {
-        let (_, mut words) = Initiator::begin(None, PURPOSE, b"").unwrap();
-        words[4] = 3;
-        assert_eq!(Hello::read(&words).unwrap_err(), Unfit::Refused(Refusal::Version));
-        assert_eq!(Hello::read(b"GET / HTTP/1.1").unwrap_err(), Unfit::Foreign);
-        assert_eq!(Hello::read(b"TL"), Ok(None));
-    }
-
-    proptest! {
-        #[test]
-        fn changed_words_are_refused(at: prop::sample::Index, change in 1u8..) {
-            let (_, mut words) = Initiator::begin(Some(&key(1)), PURPOSE, b"context").unwrap();
-            let at = at.index(words.len());
-            words[at] ^= change;
-            let met = Hello::read(&words).map(|found| {
-                // A longer context than there are octets: the rest is waited for.
-                found.is_some_and(|(hello, _)| hello.accept(Some(&key(1))).is_ok())
-            });
-            prop_assert!(matches!(met, Err(_) | Ok(false)));
-        }
-
-        #[test]
-        fn a_changed_answer_is_refused(at in 0..ANSWER, change in 1u8.., keyed: bool) {
-            let key = keyed.then(|| key(1));
-            let (initiator, words) = Initiator::begin(key.as_ref(), PURPOSE, b"").unwrap();
-            let (hello, _) = Hello::read(&words).unwrap().unwrap();
-            let mut answer = hello.accept(key.as_ref()).unwrap().1;
-            answer[at] ^= change;
-            prop_assert!(initiator.finish(&answer).is_err());
-        }
-
-        #[test]
-        fn whatever_comes_is_read_or_refused(octets in prop::collection::vec(any::<u8>(), 0..200)) {
-            let words = [&MAGIC[..], &[VERSION], &octets].concat();
-            for octets in [&octets[..], &words] {
-                if let Ok(Some((hello, length))) = Hello::read(octets) {
-                    prop_assert!(length <= octets.len());
-                    prop_assert!(hello.accept(Some(&key(1))).is_err());
-                }
-            }
-        }
-    }
-}
+mod tests;

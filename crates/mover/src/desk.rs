@@ -2,14 +2,18 @@
 
 use crate::MoverError;
 use crate::words::{Answer, Offer};
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
+use trunkline_transfer::journal::directory_name;
 use trunkline_transfer::{Finished, Manifest, Sink, Source, TransferError};
 
 /// Something to do.
 #[derive(Debug)]
 pub(crate) enum Task {
+    /// A transfer may be offered: it is to be looked whether it is a new one. Nothing changes.
+    Look(Offer),
     /// A transfer is offered.
     Offer(Offer),
     /// The manifest has come.
@@ -25,6 +29,8 @@ pub(crate) enum Task {
 /// What came of it.
 #[derive(Debug)]
 pub(crate) enum Done {
+    /// Whether a transfer is a new one.
+    Looked(bool),
     /// What is wanted of the offer.
     Wanted(Wanted),
     /// The manifest is there, and says this.
@@ -122,6 +128,12 @@ impl Clerk {
     }
 
     fn one(&mut self, task: Task) -> Result<Option<Done>, TransferError> {
+        if let Task::Look(offer) = task {
+            let own = self.directory.join(directory_name(&offer.identity));
+            let is_absent = |error: io::Error| error.kind() == ErrorKind::NotFound;
+            let is_new = own.symlink_metadata().is_err_and(is_absent);
+            return Ok(Some(Done::Looked(is_new)));
+        }
         let Some((at_work, sink)) = &mut self.sink else {
             return match task {
                 Task::Offer(offer) => self.open(&offer).map(Some),
@@ -164,6 +176,7 @@ impl Clerk {
                 Ok(None)
             }
             Task::Finish(root) => self.finish(&root).map(Some),
+            Task::Look(_) => Ok(None),
         }
     }
 

@@ -1,16 +1,17 @@
 //! A sender's connection at work: packets out at its pace, data read ahead of it, time booked.
 
+mod meet;
+
 use crate::account::{Account, Limit};
 use crate::link::Link;
-use crate::session::{Caller, Secret, Session};
+use crate::session::Session;
 use crate::{MoverError, PACKETS};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use trunkline_core::{Rate, Span, Time};
-use trunkline_handshake::random;
-use trunkline_transport::netblt::wire::{Burst, Dialect, Packet, Ports, Read, Terms};
-use trunkline_transport::netblt::{Connection, Ending, Habits, Held, Out, RateLaw, Sender};
+use trunkline_transport::netblt::wire::{Burst, Packet, Read};
+use trunkline_transport::netblt::{Connection, Ending, Held, Out, Sender};
 
 /// Packets that leave before what has come is looked at.
 const ROUND: usize = 256;
@@ -168,43 +169,12 @@ pub(crate) struct Flow<'a> {
     pub packets: (u64, u64),
     /// What the receiver has said by itself about the end, until it is taken note of.
     pub told: Option<Vec<u8>>,
+    /// The connection whose OPEN went with the first words, if the receiver answers it, and what came with the answer to them.
+    pub begun: Option<Connection>,
+    pub kept: Vec<(Time, Vec<u8>)>,
 }
 
 impl Flow<'_> {
-    /// Calls until somebody answers who knows the secret.
-    pub fn meet(
-        &mut self,
-        secret: &Secret,
-        told: &mut dyn FnMut(Span),
-    ) -> Result<Session, MoverError> {
-        let begun = self.link.now();
-        let mut caller = Caller::begin(secret, self.is_clear, begun)?;
-        loop {
-            self.check_stop()?;
-            let now = self.link.now();
-            if let Some(words) = caller.say(now) {
-                self.link.put(self.to, |out| out.extend(words));
-                self.link.flush();
-            }
-            told(now.since(begun));
-            let mut met = Ok(None);
-            let to = self.to;
-            while self.link.receive(|from, _, datagram| {
-                if same(from, to) && matches!(met, Ok(None)) {
-                    met = caller.hear(now, datagram);
-                }
-            })? {}
-            if let Some(session) = met? {
-                // What the path did not take while a session ended may have been its outage.
-                (self.round, self.packet) = (caller.round(now), PACKETS[0]);
-                return Ok(session);
-            }
-            let until = caller.due().min(self.link.now() + NAP);
-            self.link.wait(until);
-            self.account.book(Limit::RoundTrips, self.link.now().since(now));
-        }
-    }
-
     /// Opens a connection whose OPEN says this. Answers it with what the receiver says, or nothing if the session is lost. What
     /// the receiver says by itself about the end counts as its answer.
     ///
@@ -235,27 +205,12 @@ impl Flow<'_> {
         (text, is_long): (&[u8], bool),
         patience: Option<Span>,
     ) -> Result<Opened, MoverError> {
-        let no_random = || MoverError::system("no random numbers");
-        let uid = u32::from_be_bytes(random().map_err(no_random())?);
-        let local = u16::from_be_bytes(random().map_err(no_random())?);
-        let terms = Terms {
-            uid,
-            buffer: self.chunk,
-            packet: self.packet,
-            burst: Burst { size: u16::MAX, interval: 1 },
-            outstanding: OUTSTANDING,
-            death: DEATH,
-            write: true,
-            text: text.to_vec(),
-            ..Terms::default()
-        };
-        let cap = burst(self.control.cap(), self.packet);
-        let habits = Habits { dialect: Dialect::V5, rate: RateLaw::Adaptive, cap };
-        let ports = Ports { local, foreign: 1 };
         let begun = self.link.now();
         self.link.was_too_long = false;
-        let connection = Connection::open(begun, terms, ports, habits).expecting(self.round);
-        let mut connection = if is_long { connection.leading() } else { connection };
+        let mut connection = match self.begun.take() {
+            Some(connection) => connection,
+            None => self.proposed(text)?.connection(begun, self.round, is_long),
+        };
         while connection.is_opening() {
             if let Some(text) = self.told.take() {
                 return Ok(Opened::Answered(Box::new(connection), text));
@@ -377,11 +332,8 @@ impl Flow<'_> {
         buffers: &mut BTreeMap<u64, Vec<u8>>,
     ) -> Result<bool, MoverError> {
         let (to, mut is_known) = (self.to, true);
-        let Flow { link, told, heard, .. } = self;
-        while link.receive(|from, at, datagram| {
-            if !same(from, to) {
-                return;
-            }
+        let Flow { link, told, heard, kept, .. } = self;
+        let mut take = |at, datagram: &[u8]| {
             is_known &= !session.is_unknown(datagram);
             match session.hear(datagram) {
                 Some((Read { packet: Packet::Text(text), .. }, _)) => *told = Some(text),
@@ -390,6 +342,12 @@ impl Flow<'_> {
                     connection.receive(at, &read.packet, true);
                 }
                 _ => {}
+            }
+        };
+        kept.drain(..).for_each(|(at, datagram)| take(at, &datagram));
+        while link.receive(|from, at, datagram| {
+            if same(from, to) {
+                take(at, datagram);
             }
         })? {}
         let now = self.link.now();
@@ -400,7 +358,9 @@ impl Flow<'_> {
             let Some(out) = connection.transmit(now) else { break };
             let ports = connection.ports();
             match out {
-                Out::Packet(packet) => session.say(&mut self.link, to, ports, &packet, &[]),
+                Out::Packet(packet) => {
+                    session.say(&mut self.link, to, ports, &packet, &[]);
+                }
                 Out::Data(sending) => {
                     let start = sending.offset as usize;
                     let end = start + usize::from(sending.header.bytes);

@@ -74,9 +74,14 @@ impl Stream {
         Stream { is_tailed: true, list: None, ..stream }
     }
 
+    /// Buffers that so many octets take.
+    pub fn head(chunk: u32, octets: u64) -> u64 {
+        octets.div_ceil(chunk.into()).max(1)
+    }
+
     /// So many octets.
     pub fn octets(chunk: u32, octets: u64, task: fn(Vec<u8>) -> Task) -> Stream {
-        let before = octets.div_ceil(chunk.into()).max(1);
+        let before = Stream::head(chunk, octets);
         let head = Head { octets: vec![0; octets as usize], come: 0, task };
         let stream = Stream::chunks(chunk, Vec::new(), 0);
         Stream { head: Some(head), before, is_tailed: false, ..stream }
@@ -93,6 +98,11 @@ impl Current {
         room: u64,
     ) -> Current {
         connection.provide(stream.before + room);
+        Current::begun(guest, uid, connection, stream)
+    }
+
+    /// The same of a connection that has been provided with room.
+    pub fn begun(guest: u64, uid: u32, connection: Connection, stream: Stream) -> Current {
         Current { guest, uid, connection, stream }
     }
 

@@ -71,4 +71,6 @@ const PACKETS: [u16; 5] = [
 #[cfg(test)]
 mod rounds;
 #[cfg(test)]
+mod strangers;
+#[cfg(test)]
 mod tests;

@@ -1,6 +1,8 @@
 //! The receiving end: lets in who knows the secret, and takes what is missing.
 
 mod asked;
+mod early;
+mod sort;
 
 use crate::desk::{Desk, Done, Task, Wanted};
 use crate::flow::Control;
@@ -10,6 +12,8 @@ use crate::session::{Door, Knock, Secret, Session, unknown};
 use crate::story::{Got, Receiving, Story};
 use crate::words::{Answer, Offer};
 use crate::{Manner, MoverError};
+use early::Early;
+use sort::sort;
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -110,6 +114,8 @@ struct Guest {
     /// When it was answered first, and how long it took then to be heard.
     met: Time,
     round: Option<Span>,
+    /// Its first words, if an OPEN came with them and nothing sealed has come since.
+    early: Option<Box<Early>>,
 }
 
 /// An OPEN that waits for the disk's answer.
@@ -125,8 +131,12 @@ struct Pending {
 
 /// What has come that is not of the connection at work.
 enum News {
-    /// Somebody's first words, or nonsense.
-    Words(SocketAddr, Vec<u8>),
+    /// Somebody's first words, or nonsense, and when they came.
+    Words(SocketAddr, Time, Vec<u8>),
+    /// The connection of this number is at work, whose OPEN came at this time with the first words: all of an offer is wanted.
+    Begun(Time, u32, Offer),
+    /// A guest has been answered an OPEN that cannot be kept.
+    Late(u64),
     /// A packet that a guest sealed.
     Packet(u64, Time, Read),
 }
@@ -147,6 +157,9 @@ struct End {
     past: VecDeque<u32>,
     /// The newest answer that opened nothing, and whom it was for.
     said: Option<(u64, u32, Ports, Packet)>,
+    /// The guest for whose offer the disk looks, and the offer of which a sender was told already that all is wanted.
+    looking: Option<u64>,
+    promised: Option<Offer>,
     placing: Option<(u64, u64)>,
     /// Whether the disk has the root and has not answered yet, and the guest and the ports of who is told the end.
     finishing: bool,
@@ -181,6 +194,8 @@ impl End {
             pending: None,
             past: VecDeque::new(),
             said: None,
+            looking: None,
+            promised: None,
             placing: None,
             finishing: false,
             teller: None,
@@ -196,7 +211,7 @@ impl End {
     fn renew(&mut self) {
         (self.current, self.pending, self.placing) = (None, None, None);
         (self.finishing, self.teller, self.root) = (false, None, None);
-        (self.finished, self.failed) = (None, None);
+        (self.finished, self.failed, self.promised) = (None, None, None);
         self.story = Story::default();
     }
 
@@ -237,24 +252,27 @@ impl End {
     fn hear(&mut self, tell: &mut dyn FnMut(&Receiving)) -> Result<(), MoverError> {
         let mut news = Vec::new();
         loop {
+            let is_free = self.is_idle();
             let End { link, sessions, current, desk, writing, finishing, teller, root, .. } = self;
-            let at_work = current.as_ref().map(|it| (it.guest, it.connection.ports()));
             let more = link.receive(|from, at, datagram| {
-                let mut give = |task| {
+                let mut give = |task, by| {
                     *writing += u64::from(matches!(task, Task::Write(..)));
                     if matches!(task, Task::Finish(_) | Task::Manifest(_)) {
-                        *teller = at_work;
+                        *teller = Some(by);
                     }
                     if let Task::Finish(its) = task {
                         (*finishing, *root) = (true, Some(its));
                     }
                     desk.give(task);
                 };
-                news.extend(sort(at, sessions, current, from, datagram, &mut give));
+                let came = (from, at, datagram);
+                news.extend(sort(came, sessions, (&mut *current, is_free), &mut give));
             })?;
             for one in news.drain(..) {
                 match one {
-                    News::Words(from, datagram) => self.words(from, &datagram)?,
+                    News::Words(from, at, datagram) => self.words(from, at, &datagram)?,
+                    News::Begun(at, uid, offer) => self.begun(at, uid, offer),
+                    News::Late(guest) => self.forget(guest),
                     News::Packet(guest, at, read) => self.sealed(at, guest, read, tell),
                 }
             }
@@ -265,13 +283,17 @@ impl End {
     }
 
     /// Takes in what no guest sealed.
-    fn words(&mut self, from: SocketAddr, datagram: &[u8]) -> Result<(), MoverError> {
+    fn words(&mut self, from: SocketAddr, at: Time, datagram: &[u8]) -> Result<(), MoverError> {
+        if self.is_copy(from, at, datagram) {
+            return Ok(());
+        }
         match self.door.knock(datagram)? {
             Knock::Answer(answer) => self.reply(from, &answer),
             Knock::Session(answer, session) => {
                 self.reply(from, &answer);
-                self.admit(from, *session);
+                self.admit(from, *session, None);
             }
+            Knock::Early(arrived) => self.arrived(from, at, datagram, *arrived),
             Knock::Nothing => {
                 unknown(datagram).into_iter().for_each(|answer| self.reply(from, &answer));
             }
@@ -284,7 +306,7 @@ impl End {
         self.link.flush();
     }
 
-    fn admit(&mut self, at: SocketAddr, session: Session) {
+    fn admit(&mut self, at: SocketAddr, session: Session, early: Option<Box<Early>>) -> u64 {
         if self.sessions.len() == MOST_SESSIONS {
             let at_work = self.current.as_ref().map(|it| it.guest);
             let unproved = self.sessions.iter().position(|it| !it.is_proved);
@@ -295,7 +317,9 @@ impl End {
         let number = self.next_session;
         self.next_session += 1;
         let met = self.link.now();
-        self.sessions.push_back(Guest { number, session, at, is_proved: false, met, round: None });
+        let (is_proved, round) = (false, None);
+        self.sessions.push_back(Guest { number, session, at, is_proved, met, round, early });
+        number
     }
 
     /// Takes in a packet that some sender sealed and that is not of the connection at work.
@@ -330,6 +354,10 @@ impl End {
                 if let Some(from) = from.map(|it| it.at) {
                     tell(&Receiving::Connect { from, name, had, bytes });
                 }
+            }
+            Done::Looked(is_new) => self.looked(now, is_new),
+            Done::Wanted(wanted) if self.promised.take_if(|it| *it == wanted.offer).is_some() => {
+                self.kept(wanted, tell);
             }
             Done::Wanted(wanted) => self.wanted(now, wanted, tell),
             Done::Root(answer) => {
@@ -399,6 +427,7 @@ impl End {
 
     /// Says what the connection at work has to say.
     fn say(&mut self, now: Time, tell: &mut dyn FnMut(&Receiving)) {
+        self.say_early(now);
         let End { link, sessions, current, .. } = self;
         let Some(Current { guest, connection, .. }) = current else { return };
         let Some(guest) = sessions.iter_mut().find(|it| it.number == *guest) else { return };
@@ -450,7 +479,8 @@ impl End {
     /// Sleeps until there is something to do. While data come it sleeps a little in any case, so that what comes meanwhile is one
     /// batch: the kernel knows when each came.
     fn rest(&mut self, now: Time) {
-        let at_disk = self.pending.is_some() || self.finishing || self.writing > 0;
+        let is_asked = self.pending.is_some() || self.looking.is_some();
+        let at_disk = is_asked || self.finishing || self.writing > 0;
         let most = now + if at_disk { SHORT_NAP } else { NAP };
         let Some(current) = &mut self.current else { return self.link.wait(most) };
         let round = current.connection.receiver().map_or(Span::ZERO, |half| half.round());
@@ -458,36 +488,5 @@ impl End {
         self.link.take_nap();
         let due = current.connection.deadline().unwrap_or(most);
         self.link.wait(due.min(most));
-    }
-}
-
-/// Takes in a datagram: what is of the connection at work goes there, anything else comes back.
-fn sort(
-    now: Time,
-    sessions: &mut VecDeque<Guest>,
-    current: &mut Option<Current>,
-    from: SocketAddr,
-    datagram: &[u8],
-    give: &mut dyn FnMut(Task),
-) -> Option<News> {
-    let guest = sessions.iter_mut().find(|it| it.session.is_meant(datagram));
-    let Some(guest) = guest else { return Some(News::Words(from, datagram.to_vec())) };
-    let (read, data) = guest.session.hear(datagram)?;
-    // Whoever sealed it is there: an address may change under a session.
-    (guest.at, guest.is_proved) = (from, true);
-    guest.round.get_or_insert(now.since(guest.met));
-    let at_work = current.as_mut().filter(|current| {
-        let is_other = matches!(&read.packet, Packet::Open(terms) if terms.uid != current.uid);
-        let ports = current.connection.ports().turned();
-        // It is the sender who says that it knows the end.
-        let is_end = read.packet == Packet::Done;
-        current.guest == guest.number && read.ports == ports && !is_other && !is_end
-    });
-    match at_work {
-        Some(current) => {
-            current.take(now, &read.packet, data, give);
-            None
-        }
-        None => Some(News::Packet(guest.number, now, read)),
     }
 }

@@ -124,15 +124,21 @@ fn rounds(file: &Path, inbox: &Path, secret: &Secret) -> f64 {
     rounds
 }
 
-/// The first words, the offer, and the data, behind which the root goes and is answered by the end: three, and one more for a
-/// code's exchange. A machine that stands still for a round trip may add one.
+/// The first words with the offer, and the data, behind which the root goes and is answered by the end: two, and one more for a
+/// code's exchange. Without a key nothing seals the offer, which then takes one more. A machine that stands still may add one, so
+/// that the least of three counts.
 #[test]
-fn a_transfer_takes_three_round_trips() {
-    for (secret, most) in [(key(), 4.0), (Secret::Code(ShortCode::draw().unwrap()), 5.0)] {
-        let (_dir, file, inbox) = places(10_000);
-        let rounds = rounds(&file, &inbox, &secret);
-        same(&file, &inbox);
-        assert!(rounds <= most, "{rounds} round trips");
+fn a_transfer_takes_two_round_trips() {
+    let code = Secret::Code(ShortCode::draw().unwrap());
+    for (secret, least) in [(key(), 2.0), (code, 3.0), (Secret::None, 3.0)] {
+        let tries = (0..3).map(|_| {
+            let (_dir, file, inbox) = places(10_000);
+            let rounds = rounds(&file, &inbox, &secret);
+            same(&file, &inbox);
+            rounds
+        });
+        let tries: Vec<f64> = tries.collect();
+        assert!(tries.contains(&least) && tries.iter().all(|&it| it >= least), "{tries:?}");
     }
 }
 

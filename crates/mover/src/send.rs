@@ -139,9 +139,21 @@ pub fn send(
     let chunk = chunk(bytes);
     let chunks = bytes.div_ceil(chunk.into()) as usize;
     let (packet, round) = (PACKETS[0], Span::ZERO);
-    let (told, heard) = (None, Time::ZERO);
-    let flow =
-        Flow { link, to, is_clear, control, chunk, packet, round, heard, account, packets, told };
+    let flow = Flow {
+        link,
+        to,
+        is_clear,
+        control,
+        chunk,
+        packet,
+        round,
+        heard: Time::ZERO,
+        account,
+        packets,
+        told: None,
+        begun: None,
+        kept: Vec::new(),
+    };
     let mut mover = Mover {
         identity: manifest.identity(),
         manifest,
@@ -155,10 +167,14 @@ pub fn send(
         had: None,
         moving: Span::ZERO,
     };
+    let (offer, mut is_first) = (mover.offer(), true);
     loop {
         let mut last = -1.0;
         let tell = &mut mover.tell;
-        let mut session = mover.flow.meet(&options.secret, &mut |waited| {
+        // A receiver that has met this end before has its transfer in hand, and wants the OPEN of who is known.
+        let first = is_first.then_some((&offer[..], bytes >= LONG));
+        is_first = false;
+        let mut session = mover.flow.meet(&options.secret, first, &mut |waited| {
             let seconds = waited.as_secs_f64().floor();
             if seconds > last {
                 last = seconds;
@@ -191,17 +207,18 @@ struct Mover<'a> {
 }
 
 impl Mover<'_> {
+    /// What an OPEN says that offers the transfer.
+    fn offer(&self) -> Vec<u8> {
+        let (identity, chunk) = (self.identity, self.flow.chunk);
+        Ask::Offer(Offer { identity, manifest: self.encoded.len() as u64, chunk }).text()
+    }
+
     /// Goes through a session to the end of the transfer or of the session.
     fn talk(&mut self, session: &mut Session) -> Result<Outcome, MoverError> {
         loop {
-            let offer = Ask::Offer(Offer {
-                identity: self.identity,
-                manifest: self.encoded.len() as u64,
-                chunk: self.flow.chunk,
-            });
-            let Some((mut connection, text)) =
-                self.flow.open(session, &offer.text(), self.bytes >= LONG)?
-            else {
+            let offer = self.offer();
+            let is_long = self.bytes >= LONG;
+            let Some((mut connection, text)) = self.flow.open(session, &offer, is_long)? else {
                 return Ok(Outcome::Lost);
             };
             let (is_headed, list, missing) = match Answer::read(&text) {

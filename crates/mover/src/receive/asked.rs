@@ -160,17 +160,10 @@ impl End {
 
     /// Accepts an OPEN, whose connection brings `stream`.
     pub(super) fn accept(&mut self, now: Time, pending: &Pending, answer: &Answer, stream: Stream) {
-        let habits = Habits {
-            dialect: Dialect::V5,
-            rate: RateLaw::Adaptive,
-            cap: Burst { size: 1, interval: 0 },
-        };
-        let limits = Limits { buffer: CHUNK, ..Limits::default() };
-        let made = Connection::accept(now, &pending.terms, pending.ports, habits, &limits);
-        let Ok(connection) = made else {
+        let made = connection(now, &pending.terms, pending.ports, answer);
+        let Some(mut connection) = made else {
             return self.refuse(pending, b"its terms are none of ours");
         };
-        let mut connection = connection.answering(&answer.text());
         let guest = self.sessions.iter().find(|it| it.number == pending.guest);
         if let Some(round) = guest.and_then(|it| it.round) {
             connection = connection.expecting(round);
@@ -181,4 +174,21 @@ impl End {
         let room = room.saturating_sub(self.writing);
         self.current = Some(Current::new(pending.guest, uid, connection, stream, room));
     }
+}
+
+/// A connection that answers an OPEN, or none if its terms are none of ours.
+pub(super) fn connection(
+    now: Time,
+    terms: &Terms,
+    ports: Ports,
+    answer: &Answer,
+) -> Option<Connection> {
+    let habits = Habits {
+        dialect: Dialect::V5,
+        rate: RateLaw::Adaptive,
+        cap: Burst { size: 1, interval: 0 },
+    };
+    let limits = Limits { buffer: CHUNK, ..Limits::default() };
+    let made = Connection::accept(now, terms, ports, habits, &limits);
+    made.ok().map(|connection| connection.answering(&answer.text()))
 }

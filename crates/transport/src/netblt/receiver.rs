@@ -149,6 +149,12 @@ impl Receiver {
         self.control.expect(round);
     }
 
+    /// The same, and what has been said is waited for from now on.
+    pub fn met(&mut self, now: Time, round: Span) {
+        self.expect(round);
+        self.control_due = self.control_due.map(|_| now + self.control.value());
+    }
+
     /// A copy of the OPEN has come, as long as a data packet of so many user bytes.
     pub fn knocked(&mut self, at: Time, packet: u16) {
         self.law.arrived(&Arrival { at, bytes: on_path(packet, self.dialect), place: None });

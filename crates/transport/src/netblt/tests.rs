@@ -367,3 +367,24 @@ fn copies_of_the_open_tell_the_rate() {
     assert!((0.73..0.77).contains(&share), "{size} in {interval} ms");
     assert_eq!(offer(600), None);
 }
+
+/// What was said before the other end was known to be there is not said again when it is: it is waited for from then on.
+#[test]
+fn an_end_that_was_answered_before_is_waited_for() {
+    let habits = habits(Dialect::V5, RateLaw::Adaptive);
+    let limits = Limits::default();
+    let accepted =
+        Connection::accept(Time::ZERO, &terms(true), PORTS.turned(), habits, &limits).unwrap();
+    let mut passive = accepted;
+    passive.provide(10);
+    let said = std::iter::from_fn(|| passive.transmit(Time::ZERO)).count();
+    assert_eq!(said, 2, "the answer and the GOs");
+    let (now, round) = (Time::ZERO + Span::from_millis(1800), Span::from_millis(1800));
+    let mut passive = passive.met(now, round);
+    passive.expire(now);
+    assert_eq!(passive.transmit(now), None);
+    let due = passive.deadline().unwrap();
+    assert!(due >= now + round && due <= now + round.scaled(3, 1), "{due:?}");
+    passive.expire(due);
+    assert!(passive.transmit(due).is_some());
+}

@@ -25,6 +25,15 @@ impl Connection {
         self
     }
 
+    /// The same end, whose OPEN was answered before it was known that the other end is there, and no timer ran. It is there, and a
+    /// round trip takes so long at most.
+    #[must_use]
+    pub fn met(mut self, now: Time, round: Span) -> Connection {
+        self.heard = now;
+        self.receiver().into_iter().for_each(|it| it.met(now, round));
+        self
+    }
+
     /// The OPEN, or a copy of it, came at this time; it may be one of several that were sent at once.
     pub fn knocked(&mut self, now: Time, proposed: &Terms) {
         if let Some(receiver) = self.receiver() {

@@ -1,0 +1,203 @@
+//! The calling end's first words, and an OPEN that goes with them.
+
+use super::{
+    ANSWER, CLEAR, CODE, CODE_ANSWER, EARLY, EARLY_ANSWER, HELLO, MOVE, NAME, Secret, Session,
+    padded,
+};
+use crate::MoverError;
+use trunkline_core::{Span, Time};
+use trunkline_handshake::hello::Initiator;
+use trunkline_handshake::{Cipher, Exchange, Key, Side, random};
+
+/// From one try to say first words to the next: at first, and at most.
+const AGAIN: (Span, Span) = (Span::from_millis(500), Span::from_secs(4));
+
+/// An OPEN that goes with the first words, if there is a key that seals it.
+#[derive(Debug, Clone)]
+pub struct Early {
+    /// The packet.
+    pub packet: Vec<u8>,
+    /// Octets of the datagrams that bear it, and how many go at once.
+    pub length: usize,
+    /// See `length`.
+    pub copies: usize,
+}
+
+/// A session that has come about, and when the OPEN was said that the receiver answers without another, if it does.
+#[derive(Debug)]
+pub struct Met {
+    /// The session.
+    pub session: Session,
+    /// See [`Met`].
+    pub opened: Option<Time>,
+}
+
+/// A sender that says its first words until it is answered.
+#[derive(Debug)]
+pub struct Caller {
+    step: Step,
+    is_clear: bool,
+    name: [u8; NAME],
+    /// The OPEN that is to go with first words, and first words that bear it.
+    early: Option<Early>,
+    ahead: Option<Ahead>,
+    /// What is said, when again, and after how long then.
+    words: Vec<u8>,
+    due: Time,
+    again: Span,
+    /// When they were said last, and the time before.
+    said: (Time, Time),
+}
+
+#[derive(Debug)]
+enum Step {
+    Code(Option<Exchange>),
+    Hello(Option<Box<Initiator>>),
+}
+
+/// First words with an OPEN. They are said once: a path that does not take long datagrams, or a receiver of an earlier version,
+/// answers those without.
+#[derive(Debug)]
+struct Ahead {
+    initiator: Option<Box<Initiator>>,
+    words: Vec<u8>,
+    copies: usize,
+    said: Option<Time>,
+}
+
+impl Ahead {
+    fn new(
+        early: &Early,
+        key: &Key,
+        is_clear: bool,
+        name: &[u8; NAME],
+    ) -> Result<Ahead, MoverError> {
+        let (purpose, packet) = (purpose(is_clear), &early.packet);
+        let begun = Initiator::begin_saying(Cipher::faster(), key, purpose, name, packet);
+        let (initiator, words) = begun.map_err(MoverError::unfit)?;
+        let length = (packet.len() as u16).to_be_bytes();
+        let mut words = [&[EARLY], &length[..], &words].concat();
+        words.resize(words.len().max(early.length), 0);
+        let initiator = Some(Box::new(initiator));
+        Ok(Ahead { initiator, words, copies: early.copies, said: None })
+    }
+}
+
+fn purpose(is_clear: bool) -> trunkline_handshake::Purpose {
+    if is_clear { CLEAR } else { MOVE }
+}
+
+impl Caller {
+    /// Begins with this secret, and wants what follows to be in the clear or not. An OPEN may go with the first words.
+    ///
+    /// # Errors
+    /// If the system has no random numbers.
+    pub fn begin(
+        secret: &Secret,
+        is_clear: bool,
+        early: Option<Early>,
+        now: Time,
+    ) -> Result<Caller, MoverError> {
+        let name = random().map_err(MoverError::system("no random numbers"))?;
+        let (due, again) = (now, AGAIN.0);
+        let (step, words, said) = (Step::Code(None), Vec::new(), (now, now));
+        let ahead = None;
+        let mut caller = Caller { step, is_clear, name, early, ahead, words, due, again, said };
+        match secret {
+            Secret::None => caller.hello(None, now)?,
+            Secret::Key(key) => caller.hello(Some(key), now)?,
+            Secret::Code(code) => {
+                let begun = Exchange::begin(code, Side::First);
+                let (exchange, word) = begun.map_err(MoverError::system("no random numbers"))?;
+                caller.step = Step::Code(Some(exchange));
+                caller.words = padded([&[CODE], &name[..], &word].concat());
+            }
+        }
+        Ok(caller)
+    }
+
+    fn hello(&mut self, key: Option<&Key>, now: Time) -> Result<(), MoverError> {
+        let purpose = purpose(self.is_clear);
+        let begun = Initiator::begin_with(Cipher::faster(), key, purpose, &self.name);
+        let begun = begun.map_err(MoverError::unfit)?;
+        self.step = Step::Hello(Some(Box::new(begun.0)));
+        self.words = padded([&[HELLO], &begun.1[..]].concat());
+        if let (Some(early), Some(key)) = (self.early.take(), key) {
+            self.ahead = Some(Ahead::new(&early, key, self.is_clear, &self.name)?);
+        }
+        (self.due, self.again, self.said) = (now, AGAIN.0, (now, now));
+        Ok(())
+    }
+
+    /// What is to be said now, and how many times at once, if anything is.
+    pub fn say(&mut self, now: Time) -> Option<(&[u8], usize)> {
+        if self.due > now {
+            return None;
+        }
+        self.said = (now, self.said.0);
+        self.due = now + self.again;
+        if let Some(ahead) = self.ahead.as_mut().filter(|it| it.said.is_none()) {
+            ahead.said = Some(now);
+            return Some((&ahead.words, ahead.copies));
+        }
+        self.again = self.again.scaled(2, 1).min(AGAIN.1);
+        Some((&self.words, 1))
+    }
+
+    /// What was said could not leave: what comes next is said at once.
+    pub fn hurry(&mut self, now: Time) {
+        self.due = now;
+    }
+
+    /// How long an answer that comes now has taken at most, if it answers one of the last two tries.
+    pub fn round(&self, now: Time) -> Span {
+        now.since(self.said.1)
+    }
+
+    /// When it says its words again.
+    pub fn due(&self) -> Time {
+        self.due
+    }
+
+    /// Takes a datagram in. Answers the session when it has come about.
+    ///
+    /// # Errors
+    /// If the receiver sends this end away.
+    pub fn hear(&mut self, now: Time, datagram: &[u8]) -> Result<Option<Met>, MoverError> {
+        match (&mut self.step, datagram.split_first()) {
+            (Step::Code(exchange), Some((&CODE_ANSWER, rest))) => {
+                let Some(word) = rest.strip_prefix(&self.name) else { return Ok(None) };
+                let Some(exchange) = exchange.take() else { return Ok(None) };
+                let key = exchange.finish(word).ok_or(MoverError::Broken("no word of SPAKE2"))?;
+                self.hello(Some(&key), now)?;
+                Ok(None)
+            }
+            (Step::Hello(initiator), Some((&ANSWER, rest))) => {
+                let session = met(initiator, rest, self.is_clear)?;
+                Ok(session.map(|session| Met { session, opened: None }))
+            }
+            (_, Some((&EARLY_ANSWER, rest))) => {
+                let (Some(ahead), Some((is_taken, rest))) = (&mut self.ahead, rest.split_first())
+                else {
+                    return Ok(None);
+                };
+                let opened = ahead.said.filter(|_| *is_taken == 1);
+                let session = met(&mut ahead.initiator, rest, self.is_clear)?;
+                Ok(session.map(|session| Met { session, opened }))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// The session that an answer to first words makes.
+fn met(
+    initiator: &mut Option<Box<Initiator>>,
+    answer: &[u8],
+    is_clear: bool,
+) -> Result<Option<Session>, MoverError> {
+    let whole = answer.get(..Initiator::expected(answer));
+    let (Some(words), Some(initiator)) = (whole, initiator.take()) else { return Ok(None) };
+    let channel = initiator.finish(words).map_err(MoverError::unfit)?;
+    Session::over(channel, is_clear).map(Some)
+}
