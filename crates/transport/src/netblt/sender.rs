@@ -2,12 +2,14 @@
 //! before what is new, at the pace that was agreed on. It keeps no data: a buffer stays its client's until the OK.
 
 mod heard;
+mod tail;
 
 use super::pace::{Pace, Start};
 use super::serial::Heard;
 use super::terms::SPREAD;
 use super::wire::{Burst, Data, Dialect, NullAck, Terms};
 use std::collections::{BTreeSet, VecDeque};
+use tail::Tail;
 use trunkline_core::{Span, Time};
 
 /// After how long without data a control message is acknowledged by itself, unless half a burst interval is longer.
@@ -97,6 +99,8 @@ pub struct Sender {
     again: BTreeSet<(u32, u16)>,
     /// Packets sent again behind all that is new, which go once more while nothing else is to be sent.
     echo: BTreeSet<(u32, u16)>,
+    /// Packets of the last half round trip, which go once more while nothing else is to be sent.
+    tail: Tail,
     pace: Pace,
     /// The newest message whose offer has been taken up.
     offered: u16,
@@ -136,6 +140,7 @@ impl Sender {
             open: 0,
             again: BTreeSet::new(),
             echo: BTreeSet::new(),
+            tail: Tail::default(),
             pace: Pace::new(&start),
             offered: 0,
             ack_due: None,
@@ -198,7 +203,7 @@ impl Sender {
 
     /// What it waits for while it sends nothing.
     pub fn held(&self) -> Held {
-        if self.could_send() {
+        if self.is_needed() {
             let is_capped = slower(self.offer, self.cap) != self.offer;
             return if is_capped { Held::Cap } else { Held::Pace };
         }
@@ -212,6 +217,11 @@ impl Sender {
 
     /// Whether there is a packet to send, at any pace.
     fn could_send(&self) -> bool {
+        self.is_needed() || self.tail.next().is_some()
+    }
+
+    /// Whether there is one that is not sent only because the line is free.
+    fn is_needed(&self) -> bool {
         !self.again.is_empty() || !self.echo.is_empty() || self.next_new().is_some()
     }
 
@@ -255,7 +265,10 @@ impl Sender {
         let again = self.again.first().copied();
         let (number, packet) = match (again, new) {
             (Some(again), Some(new)) => again.min(new),
-            (again, new) => again.or(new).or_else(|| self.echo.first().copied())?,
+            (again, new) => {
+                let spare = || self.echo.first().copied().or_else(|| self.tail.next());
+                again.or(new).or_else(spare)?
+            }
         };
         let index = (number - base) as usize;
         let is_again = new != Some((number, packet));
@@ -264,11 +277,15 @@ impl Sender {
             true => {
                 self.sent_again((number, packet), new.is_none());
             }
-            false => self.sent_new(index, bytes),
+            false => {
+                self.sent_new(index, bytes);
+                self.tail.is_new(now);
+            }
         }
         self.touched = self.touched.max(number);
         self.pace.sent(now);
         self.sent_at = now;
+        self.find_tail(now);
         self.ack_due = self.reminder().then_some(now + PROMPT);
         self.remind = PROMPT;
         let header = self.header(number, packet, (bytes, last));
@@ -280,6 +297,7 @@ impl Sender {
     /// packet that is lost twice costs a round trip: what was asked for goes twice, the second time behind all others.
     fn sent_again(&mut self, packet: (u32, u16), is_end: bool) {
         self.sent.again += 1;
+        self.tail.is_sent(packet);
         let is_asked = self.again.remove(&packet);
         match is_asked && is_end && self.ended && self.pace.is_even() {
             true => self.echo.insert(packet),

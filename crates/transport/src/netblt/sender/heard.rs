@@ -34,6 +34,7 @@ impl Sender {
                 }
             }
         }
+        self.find_tail(now);
     }
 
     fn ack_by(&mut self, now: Time) {
@@ -95,6 +96,7 @@ impl Sender {
             let marked: Vec<_> = packets.range(from..=(number, u16::MAX)).copied().collect();
             marked.iter().for_each(|it| _ = packets.remove(it));
         }
+        self.tail.confirmed(number);
         while self.buffers.front().is_some_and(|it| it.confirmed) {
             self.buffers.pop_front();
             self.base = self.base.map(|base| base.wrapping_add(1));

@@ -166,3 +166,42 @@ fn the_last_repairs_go_twice() {
     sender.receive(Time::ZERO, &[message(8, 1, ok)]);
     assert_eq!(all(&mut sender), [others[0], others[0]], "the other is confirmed");
 }
+
+/// After the end the newest packets go once more, newest first, if something has been lost; of a confirmed buffer none does, and
+/// those of a fixed burst do not.
+#[test]
+fn the_tail_goes_twice() {
+    for (spacing, dialect, loses) in [
+        (Spacing::Even, Dialect::V5, true),
+        (Spacing::Even, Dialect::V5, false),
+        (Spacing::Even, Dialect::Classic, true),
+        (Spacing::Bursts, Dialect::V5, true),
+    ] {
+        // Fifty milliseconds are half a round trip: five packets.
+        let start = Start { spacing, burst: Burst { size: 1, interval: 10 }, train: 0 };
+        let mut sender = Sender::new(dialect, &terms(), start, Burst { size: 1, interval: 0 });
+        let first = dialect.first_buffer();
+        let go = [0, 1].map(|at| message(1 + at as u16, first + at, Said::Go));
+        sender.receive(Time::ZERO, &go);
+        (0..2).for_each(|index| sender.fill(300, index == 1));
+        let mut now = Time::ZERO;
+        let mut next = |sender: &mut Sender| {
+            now += Span::from_millis(10);
+            sender.transmit(now).map(|it| (it.buffer, it.header.packet))
+        };
+        next(&mut sender);
+        if loses {
+            let resend = Said::Resend { offer: Burst::default(), missing: vec![0] };
+            sender.receive(Time::ZERO, &[message(3, first, resend)]);
+        }
+        let sent = std::iter::from_fn(|| next(&mut sender)).take(8 + usize::from(loses));
+        let sent: Vec<_> = sent.collect();
+        let new = 5 + usize::from(loses);
+        let is_ours = loses && spacing == Spacing::Even && dialect == Dialect::V5;
+        let tail: &[_] = if is_ours { &[(1, 2), (1, 1), (1, 0)] } else { &[] };
+        assert_eq!(&sent[new..], tail, "{spacing:?} {dialect:?} {loses}");
+        let ok = Said::Ok { offer: Burst::default(), timer: 100 };
+        sender.receive(Time::ZERO, &[message(4, first, ok)]);
+        assert_eq!(next(&mut sender), None, "the others are confirmed");
+    }
+}
