@@ -5,7 +5,7 @@ use crate::group::{stage_name, writes};
 use crate::message::{Terms, one_way};
 use crate::prediction::{Figure, Prediction, Term, What};
 use crate::speech::Packet;
-use crate::talk::window_place;
+use crate::talk::{TOGETHER, window_place};
 use crate::throughput::{SECOND, Throughput};
 use crate::way::{Resource, line};
 use std::collections::BTreeSet;
@@ -96,13 +96,13 @@ fn circumstances(
     shape: Shape,
 ) -> Circumstances {
     let (talk, unit) = (&flow.there, shape.unit);
-    let mut demands = talk.demands(unit);
+    let mut demands = talk.demands_for(unit, TOGETHER);
     let (host, processor) = talk.from;
     let write = match workload {
         Workload::Greedy { write, .. } => u64::from(*write),
         other => writes(other).0.first().map_or(1, |&write| u64::from(write)),
     };
-    let writing = host.processor.write.of(write).scaled(u64::from(unit), write.max(1));
+    let writing = host.processor.write.of(write).scaled(u64::from(unit) * TOGETHER, write.max(1));
     *demands.entry(Resource::Processor(processor)).or_default() += writing;
     let answered = talk.host_send(unit)
         + talk.board_send(unit)
@@ -110,8 +110,9 @@ fn circumstances(
         + talk.host_receive(unit)
         + talk.acknowledging()
         + flow.back.way.latency(&[Packet { bytes: shape.answer, controls: 0 }]);
+    let slowest = demands.into_values().max().unwrap_or_default();
     Circumstances {
-        spacing: demands.into_values().max().unwrap_or_default(),
+        spacing: slowest.as_nanos() as f64 / TOGETHER as f64,
         answered,
         loss: loss(network, &flow.route.there),
         answer_loss: loss(network, &flow.route.back),

@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use trunkline_core::Span;
 use trunkline_scenario::{Cost, Echo, Host, HostPlace, ProtocolPlace};
 
+/// Segments or units whose demands are told together: nanoseconds are too coarse for one on a fast line.
+pub(crate) const TOGETHER: u64 = 64;
+
 /// A sender's talk to its peer.
 #[derive(Debug, Clone)]
 pub(crate) struct Talk<'a> {

@@ -308,8 +308,8 @@ pub struct Shape {
 /// The properties of a path that a formula has to know and nobody else uses, for units of full size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Circumstances {
-    /// The time for which a unit keeps the slowest stage of the path busy.
-    pub spacing: Span,
+    /// The time for which a unit keeps the slowest stage of the path busy, in nanoseconds.
+    pub spacing: f64,
     /// From the sending of a unit to the coming of its answer.
     pub answered: Span,
     /// The probability that a unit is lost.

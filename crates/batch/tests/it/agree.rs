@@ -131,3 +131,14 @@ fn pieces_of_a_packet_are_framed_one_by_one() {
         }
     }
 }
+
+/// A frame's time on a fast line is less than two nanoseconds: in whole ones it would be a third less.
+#[test]
+fn frames_on_a_fast_line_take_parts_of_nanoseconds() {
+    agree(
+        "[[link]]\nbetween = ['a', 'b']\nrate = '6Tbit/s'\ndelay = '1us'",
+        "kind = 'bulk'\nbytes = '20MB'\nwrite = '64KiB'\n\
+         transport = { kind = 'go-back-n', frames = 8000, timeout = '1ms' }",
+        &[Figure::Rate],
+    );
+}

@@ -2,14 +2,14 @@
 
 use super::beginning::Beginning;
 use super::connection::Law;
-use super::flow::{Greedy, TOGETHER};
+use super::flow::Greedy;
 use super::share::{Regime, Share};
 use crate::formula::fairness::effective_ratio;
 use crate::formula::tcp;
 use crate::group::{stage_name, writes};
 use crate::message::{Terms, one_way, slowest};
 use crate::prediction::{Figure, Prediction, Term, What};
-use crate::talk::{processor_place, window_place};
+use crate::talk::{TOGETHER, processor_place, window_place};
 use crate::way::Resource;
 use trunkline_core::{Cause, Span};
 use trunkline_engine::{Note, NoteKind};

@@ -8,6 +8,7 @@ use crate::formula::tcp;
 use crate::group::writes;
 use crate::share::Claim;
 use crate::speech::Packet;
+use crate::talk::TOGETHER;
 use crate::throughput::Throughput;
 use crate::way::{Resource, line};
 use std::collections::BTreeMap;
@@ -18,8 +19,6 @@ use trunkline_scenario::{Network, Transport, Workload};
 /// c of the constant-rate policy in segments per second squared: with it a connection of 100 ms grows as
 /// TCP does.
 const CONSTANT_RATE: f64 = 100.0;
-/// Segments whose demands are told together: nanoseconds are too coarse for one on a fast line.
-pub(super) const TOGETHER: u64 = 64;
 /// BBR keeps its rate at least up to such a loss (Cardwell et al. 2017, figure 8: 15 %).
 const BBR_BEARS: f64 = 0.15;
 

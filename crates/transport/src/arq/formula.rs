@@ -23,7 +23,7 @@ pub(super) fn interval(
     settings: &Settings,
     path: &Circumstances,
 ) -> Result<Formula, String> {
-    let (t, c) = (nanos(path.spacing), nanos(path.answered));
+    let (t, c) = (path.spacing, nanos(path.answered));
     let (window, loss) = (settings.frames as f64, both(path));
     if loss == 0.0 {
         let interval = (c / window).max(t);
@@ -57,7 +57,7 @@ fn go_back(window: f64, path: &Circumstances, timeout: f64) -> Result<Formula, S
     if path.answer_loss > 0.0 {
         return Err("lost answers that later ones make good".into());
     }
-    let (t, c, p) = (nanos(path.spacing), nanos(path.answered), path.loss);
+    let (t, c, p) = (path.spacing, nanos(path.answered), path.loss);
     let q = 1.0 - p;
     if window * t >= c {
         let busy = window * t > timeout;
@@ -77,7 +77,7 @@ fn go_back(window: f64, path: &Circumstances, timeout: f64) -> Result<Formula, S
 /// Each place of the window is a stop-and-wait of its own, as long as the receiver can hold what comes
 /// behind a gap; the line carries each frame as often as it is lost.
 fn selective(settings: &Settings, path: &Circumstances, timeout: f64) -> Result<Formula, String> {
-    let (t, c, p) = (nanos(path.spacing), nanos(path.answered), both(path));
+    let (t, c, p) = (path.spacing, nanos(path.answered), both(path));
     let window = settings.frames as f64;
     let repeats = (RARE.ln() / p.ln()).ceil().max(1.0);
     if (settings.buffer as f64) < window * (1.0 + repeats) {

@@ -144,7 +144,7 @@ fn formula(values: &Values, path: &Circumstances) -> Result<Formula, String> {
     if values.rate("rate").is_some() {
         return Err("a rate beside the interval".into());
     }
-    let (t, c) = (path.spacing.as_nanos() as f64, path.answered.as_nanos() as f64);
+    let (t, c) = (path.spacing, path.answered.as_nanos() as f64);
     let (size, interval) = (f64::from(burst.size), f64::from(burst.interval) * 1e6);
     let packets = values.number("packets") as f64;
     let outstanding = values.number("outstanding") as f64;
