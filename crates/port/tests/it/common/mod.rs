@@ -125,7 +125,7 @@ impl Space {
     /// a pair are up, by a work of its own; until then frames vanish, and nobody counts them.
     pub fn wait_running(&self, name: &str) {
         let until = Instant::now() + Duration::from_secs(10);
-        while !self.run(|| Message::link(libc::RTM_GETLINK, index(name)).is_running()) {
+        while !self.run(|| Message::link(libc::RTM_GETLINK, index(name)).runs()) {
             assert!(Instant::now() < until, "{name} does not run");
             thread::sleep(Duration::from_millis(1));
         }
@@ -248,7 +248,7 @@ impl Message {
     }
 
     /// Asks for a device: whether it runs. The kernel answers under the lock under which it gives a device its queue.
-    fn is_running(self) -> bool {
+    fn runs(self) -> bool {
         let answer = self.exchange(0);
         let kind = u16::from_ne_bytes([answer[4], answer[5]]);
         assert_eq!(kind, libc::RTM_NEWLINK, "no answer about a device");
