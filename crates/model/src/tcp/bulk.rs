@@ -19,6 +19,8 @@ use trunkline_scenario::{Network, Workload};
 const CONFIRMATION: u32 = 4;
 /// Segments of a window that are too few for three duplicates and another loss.
 const SMALL: f64 = 4.0;
+/// Segments that a connection sends at once at most while nothing is lost: the first window (RFC 6928).
+const BURST: f64 = 10.0;
 /// Segments that a send buffer holds at least (Linux, `tcp_sndbuf_expand`).
 const LEAST_BUFFER: f64 = 20.0;
 const SLOW_START: &str = "RFC 5681 §3.1; Cardwell, Savage, Anderson 2000 §2.2";
@@ -355,9 +357,9 @@ fn explain(
     let Some(first) = flows.iter().position(|flow| flow.flow.traffic == index) else { return };
     let text = reason(network, first, flows, shares);
     notes.push(Note::of_traffic(name, NoteKind::Assumed, text));
-    if let Some(text) = small_window(&flows[first], &shares[first]) {
-        notes.push(Note::of_traffic(name, NoteKind::Assumed, text));
-    }
+    let cautions = [small_window(&flows[first], &shares[first]), short_queue(&shares[first])];
+    let cautions = cautions.into_iter().flatten();
+    notes.extend(cautions.map(|text| Note::of_traffic(name, NoteKind::Assumed, text)));
     if let Workload::Bulk { repeat, .. } | Workload::Push { repeat, .. } = traffic.workload {
         let state =
             if repeat > 1 { "keeps its window from one transfer to the next" } else { "is new" };
@@ -386,6 +388,14 @@ fn small_window(flow: &Greedy<'_>, share: &Share) -> Option<String> {
     };
     Some(format!(
         "windows of {size} ({window:.1}) live by time-outs more than the formulas know: the figures may be wrong by a factor of two"
+    ))
+}
+
+/// What is to be said of a queue that overflows before windows fill it.
+fn short_queue(share: &Share) -> Option<String> {
+    let room = share.saw.filter(|saw| saw.buffer < BURST)?.buffer;
+    Some(format!(
+        "a queue with room for {room:.1} segments loses some of those that a window sends at once (two or three with an ACK, ten at a start), which the formulas do not count: the throughput is an upper bound"
     ))
 }
 

@@ -123,6 +123,19 @@ fn saw_teeth_alone() {
     }
 }
 
+/// Before a queue of a few segments what a window sends at once is lost, which the saw-tooth does not count; it says so.
+#[test]
+fn a_queue_shorter_than_a_burst_is_told() {
+    for (buffer, told) in [(1, true), (5_000, true), (10_400, false), (50_000, false)] {
+        let spec = fifo(8_320_000, MS.scaled(20, 1), buffer);
+        let notes = joined(&predictions(&alone(&spec, &transport("cubic", 1 << 20))).unwrap());
+        assert_eq!(notes.contains("an upper bound"), told, "{buffer}: {notes}");
+    }
+    let spec = fifo(8_320_000, MS.scaled(20, 1), 5_000);
+    let notes = joined(&predictions(&alone(&spec, &transport("bbr", 1 << 20))).unwrap());
+    assert!(!notes.contains("an upper bound"), "BBR paces: {notes}");
+}
+
 #[test]
 fn losses_of_the_path() {
     let spec = lossy(link(1_000_000_000, MS.scaled(50, 1)), 1e-4);
