@@ -45,14 +45,6 @@ pub enum EmuError {
         /// Its name.
         name: String,
     },
-    /// A traffic asks for what no real host can do.
-    #[error("traffic '{traffic}': {reason}")]
-    Unfit {
-        /// The traffic's name.
-        traffic: String,
-        /// Why, and what to do.
-        reason: String,
-    },
     /// Links whose packets do not fit into memory.
     #[error(
         "the links need {needed} bytes for their queues and for what is in flight, and {available} are to be had: lower rates, delays or limits"

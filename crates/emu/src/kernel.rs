@@ -8,9 +8,6 @@ use trunkline_scenario::{Scenario, TcpSettings, Traffic, Transport};
 
 /// Bytes of the IPv4 and TCP headers without options (RFC 791, RFC 9293).
 const HEADERS: u32 = 40;
-/// The smallest segment that the kernel sends (`TCP_MIN_SND_MSS` of `linux/tcp.h`). What does not fit into a
-/// packet with it goes out in IP fragments.
-const LEAST_SEGMENT: u32 = 48;
 /// Largest buffers that the kernel may give a connection of its own accord.
 const BUFFERS: &str = "4096 131072 67108864";
 
@@ -88,21 +85,6 @@ fn agreed(traffic: &[&Traffic], pick: Pick) -> Result<Option<bool>, [String; 2]>
     }
 }
 
-/// Refuses a traffic whose TCP packets are too small for the kernel's TCP.
-pub fn check_segments(scenario: &Scenario, traffic: &Traffic) -> Result<(), EmuError> {
-    let segment = |tcp: &TcpSettings| tcp.mss.unwrap_or(scenario.mtu.saturating_sub(HEADERS));
-    match tcp_of(traffic).map(segment).find(|&segment| segment < LEAST_SEGMENT) {
-        None => Ok(()),
-        Some(segment) => Err(EmuError::Unfit {
-            traffic: traffic.name.clone(),
-            reason: format!(
-                "the kernel's TCP sends no segments of {segment} bytes: give mtu {} or mss {LEAST_SEGMENT} or more",
-                LEAST_SEGMENT + HEADERS
-            ),
-        }),
-    }
-}
-
 /// What the route of a traffic's connections tells TCP. Capsules have the device's own size: how their
 /// packets count on the path is written in them.
 pub fn metrics(scenario: &Scenario, traffic: &Traffic) -> RouteMetrics {
@@ -126,7 +108,6 @@ pub fn metrics(scenario: &Scenario, traffic: &Traffic) -> RouteMetrics {
 mod tests {
     use super::*;
     use crate::testing::{plan, scenario};
-    use trunkline_scenario::Network;
 
     const HOSTS: &str = "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[host]]\nname = 'c'\n\
         [[link]]\nbetween = ['a', 'b']\n[[link]]\nbetween = ['c', 'b']\n";
@@ -155,19 +136,6 @@ mod tests {
             (Some(1040), Some(1000), Some(2))
         );
         assert!(metrics.quickack);
-    }
-
-    #[test]
-    fn packets_that_hold_no_segment_are_refused() {
-        let of = |mtu: u32| {
-            let text = format!("mtu = {mtu}\n{HOSTS}{}", greedy("t", "a", "sack = true"));
-            let scenario = scenario(&text);
-            Plan::of(&Network::of(&scenario).unwrap()).map(drop).map_err(|error| error.to_string())
-        };
-        assert_eq!(of(88), Ok(()));
-        let refused = of(87).unwrap_err();
-        let parts = ["'t'", "47 bytes", "mtu 88", "mss 48"];
-        assert!(parts.iter().all(|part| refused.contains(part)), "{refused}");
     }
 
     #[test]

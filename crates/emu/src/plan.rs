@@ -1,7 +1,6 @@
 //! From a scenario to lanes, stations and circuits: what has to be built, with nothing built yet.
 
 use crate::EmuError;
-use crate::kernel::check_segments;
 use std::net::Ipv4Addr;
 use trunkline_core::Seed;
 use trunkline_dataplane::{LanePlan, MediumPlan};
@@ -61,13 +60,12 @@ impl Plan {
     /// What a lowered scenario needs.
     ///
     /// # Errors
-    /// If the scenario is too large, or a transport's segments do not fit its packets.
+    /// If the scenario is too large, or has clusters.
     pub fn of(network: &Network<'_>) -> Result<Plan, EmuError> {
         let scenario = network.scenario();
         if let Some(Cluster { name, .. }) = scenario.clusters.first() {
             return Err(EmuError::Cluster { name: name.clone() });
         }
-        scenario.traffic.iter().try_for_each(|traffic| check_segments(scenario, traffic))?;
         let stations = (0..scenario.hosts.len()).map(|host| Station { host, second: false });
         let media = scenario.media.iter().map(|medium| medium_plan(medium, scenario.seed));
         let mut plan = Plan {
