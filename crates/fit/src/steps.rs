@@ -180,7 +180,6 @@ mod tests {
     use super::*;
     use crate::curve::Comb;
     use crate::level::levels;
-    use proptest::prelude::*;
     use trunkline_core::{Seed, Stream};
 
     fn noisy(curve: &Curve, sizes: &[u32], noise: f64, stream: &mut Stream) -> Vec<(u32, f64)> {
@@ -273,14 +272,18 @@ mod tests {
         assert!(found.blunt > 98.0);
     }
 
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(48))]
-        #[test]
-        fn a_line_has_no_steps(base in 1.0..100.0f64, slope in 0.0..0.01f64, seed: u64) {
+    /// Of straight lines of all heights and slopes less than one in a thousand seems to have a step: six standard errors, which are
+    /// known from a dozen values each, are not for ever.
+    #[test]
+    fn a_line_has_no_steps() {
+        let sizes: Vec<u32> = (0..16).map(|power| 1 << power).collect();
+        let mut stream = Seed(4).stream("lines");
+        let wrong = (0..20000).filter(|_| {
+            let (base, slope) = (1.0 + 99.0 * stream.unit(), 0.01 * stream.unit());
             let curve = Curve { base, slope, packets: Packets::UNKNOWN, combs: vec![] };
-            let sizes: Vec<u32> = (0..16).map(|power| 1 << power).collect();
-            let samples = noisy(&curve, &sizes, 0.03, &mut Seed(seed).stream("steps"));
-            prop_assert_eq!(seen(&samples), nothing());
-        }
+            seen(&noisy(&curve, &sizes, 0.03, &mut stream)) != nothing()
+        });
+        let wrong = wrong.count();
+        assert!(wrong < 20, "{wrong} of 20000");
     }
 }
