@@ -6,13 +6,12 @@ use super::reader::Reader;
 use crate::network::Ways;
 use crate::{RouteError, Scenario, Start, Traffic, Transport, UDP_HEADER, Workload};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use trunkline_transport::tcp::{IP_HEADER, LEAST_MSS, TCP_HEADER};
 
 /// Most user bytes of a UDP datagram over IPv4: 65535 less the headers (RFC 768, RFC 791).
 const MOST_UDP: u32 = 65_535 - UDP_HEADER;
 /// Bytes of the IPv4 and the TCP header without options (RFC 791, RFC 9293); options are part of the mss.
-const TCP_HEADERS: u32 = 20 + 20;
-/// User bytes of the smallest segment, as in Linux.
-const LEAST_SEGMENT: u32 = 48;
+const TCP_HEADERS: u32 = IP_HEADER + TCP_HEADER;
 /// Longest name.
 const LONGEST_NAME: usize = 64;
 
@@ -247,8 +246,8 @@ fn segments_fit(scenario: &Scenario, traffic: &Traffic, table: &Reader<'_>) -> R
     let ends = [("transport", &traffic.transport), ("reply_transport", &traffic.reply_transport)];
     for (key, transport) in ends {
         let Transport::Tcp(settings) = &**transport else { continue };
-        if most < LEAST_SEGMENT {
-            let least = LEAST_SEGMENT + TCP_HEADERS;
+        if most < LEAST_MSS {
+            let least = LEAST_MSS + TCP_HEADERS;
             let problem = format!(
                 "TCP's smallest segment with its headers takes {least} bytes, more than the MTU of {}: give mtu = {least} or more, or another transport",
                 scenario.mtu

@@ -237,6 +237,7 @@ impl Adaptive {
     fn search(&mut self, (counted, enough): (u64, u64), is_excess: bool, queue: Span) {
         match self.phase {
             Phase::Start if counted < self.offered * enough / 100 => {
+                // What a single stretch shows without a loss is believed for three quarters (a choice).
                 let is_far = counted < self.offered * ENOUGH / 100;
                 let found = if is_far { counted } else { (self.rate + 3 * counted) / 4 };
                 self.rate = found.min(self.rate);
