@@ -18,7 +18,7 @@ demo: build ## A call beside a download behind today's queues; then Hawley's T1 
 
 test: ## All tests of the workspace, the end-to-end ones included; tells what was skipped, and why
 	scripts/needs.sh test
-	scripts/test.sh --workspace
+	scripts/test.py --workspace
 
 dist: ## Static binaries, Debian packages and OCI images for x86_64 and aarch64: dist/
 	scripts/needs.sh dist

@@ -1,7 +1,7 @@
 //! Notes of tests that could not be run.
 //!
 //! A test that needs a program or a right calls [`skipped`] when it is missing, and returns. The note goes to
-//! standard error and, as one line, to the file that `TRUNKLINE_SKIP_LOG` names; `scripts/test.sh` counts these
+//! standard error and, as one line, to the file that `TRUNKLINE_SKIP_LOG` names; `scripts/test.py` counts these
 //! lines at its end. With `TRUNKLINE_NO_SKIP=1`, as in `.ci/run`, the test fails instead.
 //! `tests/it/early_returns.rs` looks through the workspace for tests that return early without a note.
 

@@ -22,8 +22,12 @@ fn a_ring_that_overflows_is_counted() {
     if !installed(&["ping"]) {
         return;
     }
-    // Nobody empties the ring of 8192 slots while the emulator stands still.
-    let script = "kill -STOP $TRUNKLINE_PID; ping -n -q -l 12000 -c 12000 -W 1 {peer} >&2; \
+    // Nobody empties the ring of 8192 slots while the emulator stands still. A thread goes on until it has noticed.
+    let script = "kill -STOP $TRUNKLINE_PID; \
+                  for i in $(seq 200); do \
+                    grep -L '^State:.T' /proc/$TRUNKLINE_PID/task/*/status | grep -q . || break; sleep 0.01; \
+                  done; \
+                  ping -n -q -l 12000 -c 12000 -W 1 {peer} >&2; \
                   kill -CONT $TRUNKLINE_PID; ping -n -q -c 3 -i 0.2 {peer} >&2; true";
     let Some(outcome) = lossy(&host, &["--delay", "1ms"], script) else { return };
     let up = outcome.lane("up");

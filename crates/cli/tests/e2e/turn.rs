@@ -1,17 +1,19 @@
-//! Turns: a test has the machine alone, or shares it with one other.
+//! Turns: a test has the machine alone, or shares it with a few others.
 //!
 //! On a machine of few processors runs make each other late. A test is alone if it judges what was measured in real
 //! time, compares settings of the whole machine, or looks at what a killed run leaves, which the next run sweeps. All
-//! others wait most of their time, and share.
+//! others wait most of their time, and share. Who shares goes first: the machine would stand still while one that is
+//! to be alone waits for the last sharer.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Tests that share the machine at the same time: as many as the processors of the smallest machine in use.
-const SHARERS: usize = 2;
+/// Tests that share the machine at the same time: one more than the processors of the smallest machine in use, for they
+/// wait most of their time.
+const SHARERS: usize = 3;
 
 static MACHINE: Machine = Machine::new();
 
-/// Waits until nobody else has the machine.
+/// Waits until nobody else has the machine, or wants to share it.
 pub fn alone() -> Turn {
     MACHINE.alone()
 }
@@ -35,7 +37,7 @@ struct Machine {
 struct Users {
     alone: bool,
     sharing: usize,
-    /// Tests that wait to be alone. Nobody starts to share before them, or they might wait until the end.
+    /// Tests that wait to share. Nobody is alone before them.
     waiting: usize,
 }
 
@@ -56,16 +58,16 @@ impl Machine {
     }
 
     fn alone(&'static self) -> Turn {
-        self.users().waiting += 1;
-        let mut users = self.wait(|users| !users.alone && users.sharing == 0);
-        users.waiting -= 1;
+        let mut users =
+            self.wait(|users| !users.alone && users.sharing == 0 && users.waiting == 0);
         users.alone = true;
         Turn { machine: self, alone: true }
     }
 
     fn beside(&'static self) -> Turn {
-        let mut users =
-            self.wait(|users| !users.alone && users.waiting == 0 && users.sharing < SHARERS);
+        self.users().waiting += 1;
+        let mut users = self.wait(|users| !users.alone && users.sharing < SHARERS);
+        users.waiting -= 1;
         users.sharing += 1;
         Turn { machine: self, alone: false }
     }
@@ -85,7 +87,7 @@ impl Drop for Turn {
 
 /// Eight threads take turns on a machine of their own, and tell each time how many others they met.
 #[test]
-fn who_is_alone_meets_nobody_and_sharers_are_two() {
+fn who_is_alone_meets_nobody_and_sharers_are_few() {
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
     static OWN: Machine = Machine::new();
     /// Each sharer counts one, each that is alone counts more than all sharers together.
