@@ -82,6 +82,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let engines = setup.engines(&args.engine);
     let batch = Batch { cells, engines, threads: args.threads.number() };
     let refused = |error: &BatchError| args.file.refused(error);
+    // Only what is written tells of it.
+    let text = if args.json || destination.is_some() { text } else { String::new() };
     let made = outcome(&watch, batch, text, refused).and_then(|outcome| {
         written(&watch, destination, &outcome.report)?;
         Ok(outcome)

@@ -13,6 +13,7 @@ mod parse;
 mod quantity;
 mod random;
 mod shared;
+mod tight;
 mod time;
 
 pub use counts::{Counts, DropCause};
@@ -23,4 +24,5 @@ pub use parse::{ParseError, number_and_unit};
 pub use quantity::{Rate, Size};
 pub use random::{Probability, Seed, Stream};
 pub use shared::{Recent, Shared};
+pub use tight::Tight;
 pub use time::{Span, Time};

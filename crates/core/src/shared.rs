@@ -21,6 +21,12 @@ impl<T> From<T> for Shared<T> {
     }
 }
 
+impl<T> From<Shared<T>> for Arc<T> {
+    fn from(value: Shared<T>) -> Arc<T> {
+        value.0
+    }
+}
+
 impl<T> Deref for Shared<T> {
     type Target = T;
     fn deref(&self) -> &T {

@@ -126,7 +126,7 @@ impl PartialEq for Times {
     }
 }
 
-/// Different times up to which they are counted one by one: a kilobyte instead of the histogram's 73.
+/// Different times up to which they are counted one by one: a kilobyte at most.
 const FEW: usize = 64;
 
 /// The number of recordings of each time.
@@ -137,9 +137,25 @@ enum Spread {
     Many(Histogram<u64>),
 }
 
+/// A histogram of all times: 36 KB.
 fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LONGEST, DIGITS)
-        .expect("the bounds are constants that the histogram accepts")
+    reaching(LONGEST)
+}
+
+/// A histogram of times up to `nanos` and less than twice that: a kilobyte for each doubling from 128 ns on.
+fn reaching(nanos: u64) -> Histogram<u64> {
+    let longest = (u64::MAX >> nanos.max(2).leading_zeros()).min(LONGEST);
+    Histogram::new_with_bounds(1, longest, DIGITS).expect("the histogram accepts these bounds")
+}
+
+/// Records in a histogram, which becomes one that reaches farther if it has to.
+fn record_in(histogram: &mut Histogram<u64>, nanos: u64, count: u64) {
+    if nanos > histogram.high() && histogram.high() < LONGEST {
+        let mut farther = reaching(nanos);
+        farther.add(&*histogram).expect("it reaches farther");
+        *histogram = farther;
+    }
+    histogram.saturating_record_n(nanos, count);
 }
 
 /// A histogram of nothing, which knows what times are told apart.
@@ -151,7 +167,7 @@ fn scale() -> &'static Histogram<u64> {
 impl Spread {
     fn record(&mut self, nanos: u64, count: u64) {
         let few = match self {
-            Spread::Many(histogram) => return histogram.saturating_record_n(nanos, count),
+            Spread::Many(histogram) => return record_in(histogram, nanos, count),
             Spread::Few(few) => few,
         };
         let longest = scale().highest_equivalent(nanos);
@@ -161,7 +177,7 @@ impl Spread {
                 few.insert(place, (longest, count))
             }
             Err(_) => {
-                let mut many = histogram();
+                let mut many = reaching(few.last().map_or(nanos, |&(time, _)| time.max(nanos)));
                 few.iter().for_each(|&(time, count)| many.saturating_record_n(time, count));
                 many.saturating_record_n(nanos, count);
                 *self = Spread::Many(many);
@@ -385,6 +401,17 @@ mod tests {
             other.add(&small);
             prop_assert_eq!(sum, other);
         }
+    }
+
+    #[test]
+    fn a_small_one_reaches_no_farther_than_its_times() {
+        let mut times = Times::small();
+        (0..1000).for_each(|micros| times.record(Span::from_micros(micros)));
+        let Spread::Many(histogram) = &times.spread else { panic!("they are many") };
+        assert_eq!(histogram.high(), (1 << 20) - 1);
+        times.record(Span::from_nanos(u64::MAX));
+        let Spread::Many(histogram) = &times.spread else { panic!("they are many") };
+        assert_eq!(histogram.high(), LONGEST);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A first-in-first-out queue that grows without ever moving many of its items.
 
 use std::collections::VecDeque;
+use trunkline_core::Tight;
 
 /// Most items of a block. Growing a plain ring copies all of it, and for a real-time run a copy of a
 /// hundred thousand packets is a stall of milliseconds; here growth costs one block.
@@ -59,7 +60,7 @@ impl<T> BlockQueue<T> {
     #[inline(always)]
     pub(crate) fn push_short(&mut self, item: T) {
         debug_assert!(self.is_short());
-        self.head.push_back(item);
+        self.head.push_tight(item);
     }
 
     /// Puts `item` at the end.

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 pub struct Rounds {
     /// The position in the stream at which the round began.
     from: u64,
-    of: BTreeMap<u32, Vec<u32>>,
+    /// By size, in ascending order.
+    of: Vec<(u32, Vec<u32>)>,
     /// The message being counted: its size and the position at which it began.
     counting: Option<(u32, u64)>,
 }
@@ -16,8 +17,15 @@ pub struct Rounds {
 impl Rounds {
     /// A write of `bytes` begins at `place` of the stream: it is counted if it is the first of its size.
     pub fn begin(&mut self, bytes: u32, place: u64) {
-        if bytes > 0 && self.counting.is_none() && !self.of.contains_key(&bytes) {
-            self.of.insert(bytes, Vec::new());
+        if bytes == 0 || self.counting.is_some() {
+            return;
+        }
+        if let Err(at) = self.place_of(bytes) {
+            if self.of.is_empty() {
+                // Many a flow writes one size only.
+                self.of.reserve_exact(1);
+            }
+            self.of.insert(at, (bytes, Vec::new()));
             self.counting = Some((bytes, place));
         }
     }
@@ -32,7 +40,8 @@ impl Rounds {
         if from >= to {
             return;
         }
-        let Some(rounds) = self.of.get_mut(&size) else { return };
+        let Ok(at) = self.place_of(size) else { return };
+        let (_, rounds) = &mut self.of[at];
         if rounds.is_empty() || answered > self.from {
             self.from = from;
             rounds.push(0);
@@ -46,8 +55,12 @@ impl Rounds {
     /// The rounds of each size whose message has been sent whole.
     pub fn whole(&self) -> BTreeMap<u32, Vec<u32>> {
         let unfinished = self.counting.map(|(size, _)| size);
-        let whole = self.of.iter().filter(|&(&size, _)| Some(size) != unfinished);
-        whole.map(|(&size, rounds)| (size, rounds.clone())).collect()
+        self.of.iter().filter(|(size, _)| Some(*size) != unfinished).cloned().collect()
+    }
+
+    /// The place of a size, or the place that it would have.
+    fn place_of(&self, size: u32) -> Result<usize, usize> {
+        self.of.binary_search_by_key(&size, |(size, _)| *size)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::Sample;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
-use trunkline_core::{Seed, Time};
+use trunkline_core::{Seed, Tight, Time};
 
 /// Measurements that look wrong are kept whatever else is: so many are enough to say what is wrong.
 const ODD: usize = 8;
@@ -58,7 +58,7 @@ impl Samples {
                 return;
             }
         }
-        self.kept.push(sample);
+        self.kept.push_tight(sample);
         let most = self.keep.most();
         if self.sums.is_none() && self.kept.len() > most {
             self.sum_up();

@@ -33,8 +33,8 @@ pub(super) struct Eager<P> {
     taken_bytes: u64,
     /// When the packet taken last left the line.
     taken_last: Time,
-    /// Whether there is anything to note of a packet beside that.
-    careful: bool,
+    /// What is noted of a packet beside that, if anything is.
+    careful: Option<Box<Careful>>,
     given_up: GivenUp<P>,
     rest: Box<Rest>,
 }
@@ -77,13 +77,8 @@ impl Room {
 struct Rest {
     limit: Limit,
     left: Left,
-    /// Cells of the packets that came and that were taken, if the limit counts them.
-    came_cells: u64,
-    taken_cells: u64,
     dropped: u64,
     dropped_bytes: u64,
-    /// The marks of the wire after each packet in the ring, if they cannot be computed backwards.
-    marks: Option<VecDeque<Mark>>,
     /// The packets that the engine has lost itself. Seldom anything.
     told: Option<Box<Counts>>,
     /// For when the delay changes, and for the impairments and slot clock of a [`Staged`] link that goes on from here.
@@ -91,6 +86,25 @@ struct Rest {
     seed: Seed,
     name: Box<str>,
     origin: Time,
+}
+
+/// The notes of a limit that counts cells, or of a wire that cannot be computed backwards.
+#[derive(Debug)]
+struct Careful {
+    /// Cells of the packets that came and that were taken.
+    came_cells: u64,
+    taken_cells: u64,
+    /// The marks of the wire after each packet in the ring, if they cannot be computed backwards.
+    marks: Option<VecDeque<Mark>>,
+}
+
+impl Careful {
+    /// The notes for a link of `wire` and `limit`, if it needs any.
+    fn of(wire: &Wire, limit: Limit) -> Option<Box<Careful>> {
+        let marks = wire.needs_marks().then(VecDeque::new);
+        let needed = marks.is_some() || matches!(limit, Limit::Cells(_));
+        needed.then(|| Box::new(Careful { came_cells: 0, taken_cells: 0, marks }))
+    }
 }
 
 /// Packets that have been found to have left the line, of all that ever came: the first so many.
@@ -111,15 +125,12 @@ impl<P: Carried> Eager<P> {
             return None;
         }
         let wire = Wire::new(spec.framing, spec.rate, None, origin);
-        let careful = wire.needs_marks() || matches!(limit, Limit::Cells(_));
+        let careful = Careful::of(&wire, limit);
         let rest = Rest {
             limit,
             left: Left::default(),
-            came_cells: 0,
-            taken_cells: 0,
             dropped: 0,
             dropped_bytes: 0,
-            marks: wire.needs_marks().then(VecDeque::new),
             told: None,
             catch_up: spec.catch_up,
             seed,
@@ -154,7 +165,7 @@ impl<P: Carried> Eager<P> {
         self.came_bytes += u64::from(size);
         let wire = &mut self.rides.wire;
         let departed = wire.send(at.max(wire.free_at()), piece(&packet));
-        if self.careful {
+        if self.careful.is_some() {
             self.note_arrival(size);
         }
         // In two arms, so that in the common one the packet goes straight to its place.
@@ -196,7 +207,7 @@ impl<P: Carried> Eager<P> {
         match self.rest.limit {
             Limit::Packets(_) => self.came - packets,
             Limit::Bytes(_) => self.came_bytes - bytes,
-            Limit::Cells(_) => self.rest.came_cells - cells,
+            Limit::Cells(_) => self.careful.as_ref().map_or(0, |it| it.came_cells) - cells,
         }
     }
 
@@ -210,16 +221,18 @@ impl<P: Carried> Eager<P> {
     /// Notes what is not noted of every packet.
     #[inline(never)]
     fn note_arrival(&mut self, size: u32) {
-        self.rest.came_cells += aal5_cells(size);
-        if let Some(marks) = &mut self.rest.marks {
+        let Some(careful) = &mut self.careful else { return };
+        careful.came_cells += aal5_cells(size);
+        if let Some(marks) = &mut careful.marks {
             marks.push_back(self.rides.wire.mark());
         }
     }
 
     #[inline(never)]
     fn note_taken(&mut self, size: u32) {
-        self.rest.taken_cells += aal5_cells(size);
-        if let Some(marks) = &mut self.rest.marks {
+        let Some(careful) = &mut self.careful else { return };
+        careful.taken_cells += aal5_cells(size);
+        if let Some(marks) = &mut careful.marks {
             marks.pop_front();
         }
     }
@@ -240,7 +253,8 @@ impl<P: Carried> Eager<P> {
         let taken = self.taken();
         let mut left = self.rest.left;
         if left.packets < taken {
-            let (bytes, cells) = (self.taken_bytes, self.rest.taken_cells);
+            let cells = self.careful.as_ref().map_or(0, |it| it.taken_cells);
+            let bytes = self.taken_bytes;
             left = Left { packets: taken, bytes, cells, last: self.taken_last };
         }
         let mut index = (left.packets - taken) as usize;
@@ -291,7 +305,7 @@ impl<P: Carried> Eager<P> {
         self.taken_last = departed;
         let size = delivered.packet.size();
         self.taken_bytes += u64::from(size);
-        if self.careful {
+        if self.careful.is_some() {
             self.note_taken(size);
         }
         Some(delivered)
@@ -412,7 +426,7 @@ impl<P: Carried> Eager<P> {
     /// The wire as it was when it had sent the first of `waiting` only; what has left is in the ring still.
     fn rewound(&self, waiting: &VecDeque<Ride<P>>) -> Wire {
         let mut wire = self.rides.wire.clone();
-        let marks = self.rest.marks.as_ref();
+        let marks = self.careful.as_ref().and_then(|careful| careful.marks.as_ref());
         let mark = marks.and_then(|marks| marks.get(self.rides.len()));
         match (mark, waiting.front()) {
             (Some(mark), Some(first)) => wire.go_back(mark, first.departed),

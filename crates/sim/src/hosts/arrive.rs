@@ -8,7 +8,7 @@ use super::segments::Sent;
 use super::tag;
 use super::world::{World, times};
 use crate::network::{Parcel, TraceId};
-use trunkline_core::Span;
+use trunkline_core::{Span, Tight};
 use trunkline_scenario::ProtocolPlace;
 use trunkline_transport::Extent;
 use trunkline_transport::tcp::Segment;
@@ -96,7 +96,7 @@ impl World<'_> {
         if !hears.is_urp() {
             return self.segments.take_records(tag as u32);
         }
-        let in_flight = &mut self.ends[id.peer().index()].in_flight;
+        let in_flight = self.ends[id.peer().index()].in_flight.as_mut()?;
         if hears == ProtocolKind::Characters {
             return in_flight.take_characters(tag::number(tag));
         }
@@ -182,7 +182,7 @@ impl World<'_> {
             last.envelopes += envelopes;
             return None;
         }
-        end.received.push_back(Received { part, segment, is_control, envelopes, flying });
+        end.received.push_tight(Received { part, segment, is_control, envelopes, flying });
         end.incomplete += 1;
         (!incomplete).then(|| std::mem::take(&mut end.incomplete))
     }

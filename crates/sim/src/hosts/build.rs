@@ -15,12 +15,11 @@ use super::world::{HostPlaces, HostState, World};
 use crate::SimError;
 use crate::network::{LinkId, MediumId, Network, RouteId};
 use std::collections::{HashMap, VecDeque};
-use trunkline_core::{Channel, Hosts, Time};
+use trunkline_core::{Channel, Hosts, Recent, Time};
 use trunkline_measure::Samples;
 use trunkline_path::{LinkSpec, Schedule};
-use trunkline_scenario::{
-    Crossing, Host, HostPlace, Lane, Network as Lowered, Scenario, Traffic, Transport,
-};
+use trunkline_scenario::{Crossing, Host, Lane, Network as Lowered, Scenario, Traffic, Transport};
+use trunkline_transport::tcp;
 use trunkline_workload::Application;
 
 impl<'a> World<'a> {
@@ -28,7 +27,9 @@ impl<'a> World<'a> {
     pub fn new(lowered: &'a Lowered<'a>) -> Result<World<'a>, SimError> {
         let scenario = lowered.scenario();
         let mut builder = Builder::new(lowered);
-        let hosts = scenario.hosts.iter().map(|host| builder.host(host)).collect();
+        let hosts = (lowered.lanes().len() as u32..).step_by(HostPlaces::COUNT);
+        let hosts = std::iter::zip(hosts, &scenario.hosts);
+        let hosts = hosts.map(|(places, host)| builder.host(places, host)).collect();
         let traffic: Vec<Measured> =
             scenario.traffic.iter().map(|traffic| measured(scenario, traffic)).collect();
         let flows: usize = scenario.traffic.iter().map(|traffic| traffic.count as usize).sum();
@@ -53,7 +54,6 @@ impl<'a> World<'a> {
             jobs: Jobs::default(),
             soon: VecDeque::new(),
             unsettled: Vec::new(),
-            places: builder.places,
             lines: builder.lines,
             lanes: builder.lanes,
             arrives_at: builder.arrives_at,
@@ -81,7 +81,6 @@ struct Builder<'a> {
     lowered: &'a Lowered<'a>,
     scenario: &'a Scenario,
     net: Network,
-    places: Vec<String>,
     lines: LinePlaces,
     /// By the numbers of the lowered lanes.
     lanes: Vec<LinkId>,
@@ -89,6 +88,8 @@ struct Builder<'a> {
     /// Lanes over media from a station to another, by the number of the lowered lane and the station that hears.
     heard: HashMap<Crossing, LinkId>,
     arrives_at: Vec<EndId>,
+    /// The settings of TCP that came last.
+    lately: Recent<tcp::Settings>,
 }
 
 impl<'a> Builder<'a> {
@@ -100,29 +101,23 @@ impl<'a> Builder<'a> {
             lowered,
             scenario,
             net,
-            places: Vec::new(),
             lines: LinePlaces::default(),
             lanes: Vec::with_capacity(lowered.lanes().len()),
             media: Vec::new(),
             heard: HashMap::new(),
             arrives_at: Vec::new(),
+            lately: Recent::default(),
         };
-        for lane in lowered.lanes() {
-            let id = builder.lane(lane);
+        for (place, lane) in (0..).zip(lowered.lanes()) {
+            let id = builder.lane(place, lane);
             builder.observe(id, lane);
             builder.lanes.push(id);
         }
         builder
     }
 
-    fn place(&mut self, name: String) -> u32 {
-        self.places.push(name);
-        (self.places.len() - 1) as u32
-    }
-
-    /// What carries a lane out, with the place under which its time is booked.
-    fn lane(&mut self, lane: &Lane<'a>) -> LinkId {
-        let place = self.place(lane.name());
+    /// What carries a lane out, whose time is booked at `place`.
+    fn lane(&mut self, place: u32, lane: &Lane<'a>) -> LinkId {
         let Lane::Station { medium, station, .. } = *lane else {
             self.lines.links.push(place);
             return self.net.add_link(&lane.spec(), &lane.stream());
@@ -161,16 +156,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn host(&mut self, host: &Host) -> HostState {
-        let mut place = |what: HostPlace| self.place(what.of(&host.name));
-        let places = HostPlaces {
-            processor: place(HostPlace::Processor),
-            board: place(HostPlace::Interface),
-            requests: place(HostPlace::EarlierRequest),
-            window: place(HostPlace::Transport),
-            congestion: place(HostPlace::CongestionWindow),
-            paced: place(HostPlace::Pacing),
-        };
+    fn host(&self, first_place: u32, host: &Host) -> HostState {
         HostState {
             processor: Serial::default(),
             promised: VecDeque::new(),
@@ -183,7 +169,7 @@ impl<'a> Builder<'a> {
                 let name = format!("{} disturbance", host.name);
                 Box::new(self.scenario.seed.stream(&name))
             }),
-            places,
+            places: HostPlaces::from(first_place),
         }
     }
 
@@ -211,8 +197,10 @@ impl<'a> Builder<'a> {
         let (app, peer) = Application::pair(&traffic.workload, ours.asks_by_empty_message());
         let name = format!("{} {flow}", traffic.name);
         let habits = [from, to].map(|host| self.habits(host, &name));
-        let end = |host, route, languages: [&Transport; 2], habits, app| {
-            let protocol = ProtocolEnd::new(languages, habits, route == there, &traffic.name)?;
+        let mut lately = std::mem::take(&mut self.lately);
+        let mut end = |host, route, languages: [&Transport; 2], habits, app| {
+            let opens = route == there;
+            let protocol = ProtocolEnd::new(languages, habits, opens, &traffic.name, &mut lately)?;
             let Host { processor, interface, .. } = &scenario.hosts[host];
             let end = End::new(
                 (host, Described { processor, interface }),
@@ -224,10 +212,12 @@ impl<'a> Builder<'a> {
             );
             Ok::<_, SimError>(End { unsteady: self.unsteady(host, &name), ..end })
         };
-        Ok([
+        let ends = [
             end(from, there, [ours, theirs], &habits[0], app)?,
             end(to, back, [theirs, ours], &habits[1], peer)?,
-        ])
+        ];
+        self.lately = lately;
+        Ok(ends)
     }
 
     /// How much later packets of a flow leave a host.

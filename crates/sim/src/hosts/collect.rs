@@ -1,16 +1,15 @@
 //! From a world that has come to its end to a [`Run`].
 
 use super::end::End;
-use super::flying::Spare;
 use super::jobs::EndId;
 use super::measured::Measured;
-use super::world::World;
-use crate::network::MediumId;
+use super::world::{HostPlaces, World};
+use crate::network::{MediumId, Network};
 use std::collections::BTreeMap;
 use trunkline_core::Span;
 use trunkline_engine::{About, EngineName, Note, NoteKind, Pace, Run, wrong_blocks};
 use trunkline_measure::{Conservation, Course, LinkRun, SenderState, TrafficRun};
-use trunkline_scenario::Traffic;
+use trunkline_scenario::{Lane, Traffic};
 
 impl World<'_> {
     /// What has been measured.
@@ -18,11 +17,14 @@ impl World<'_> {
         let ended = self.net.now();
         (0..self.ends.len() as u32).for_each(|end| self.flush(EndId(end)));
         let notes = self.notes();
+        self.forget_what_is_under_way();
         let traffic = (0..self.traffic.len()).map(|index| self.traffic_run(index)).collect();
         let copies = self.early_copies();
         // What the ends have held makes room for what is told of the links.
-        (self.ends, self.spare) = (Vec::new(), Spare::default());
+        self.ends = Vec::new();
         let links = self.link_runs(copies);
+        // So does the network for the names.
+        self.net = Network::new(self.scenario.seed);
         Run {
             engine: EngineName::SIM,
             pace: Pace::Virtual,
@@ -31,12 +33,29 @@ impl World<'_> {
             seed: self.scenario.seed.0,
             traffic,
             links,
-            places: self.places,
+            places: self.place_names(),
             ended,
             notes,
             accuracy: None,
             pictures: Vec::new(),
         }
+    }
+
+    /// What is under way makes room for what is told of the traffic.
+    fn forget_what_is_under_way(&mut self) {
+        self.net.forget_hops();
+        (self.segments, self.jobs, self.spare) = Default::default();
+        for end in &mut self.ends {
+            (end.early, end.endings, end.in_flight) = Default::default();
+            (end.received, end.waiting, end.inbox) = Default::default();
+        }
+    }
+
+    /// The names of the places: the lanes, then those of each host.
+    fn place_names(&self) -> Vec<String> {
+        let lanes = self.lowered.lanes().iter().map(Lane::name);
+        let hosts = self.scenario.hosts.iter();
+        lanes.chain(hosts.flat_map(|host| HostPlaces::names(&host.name))).collect()
     }
 
     fn traffic_run(&mut self, index: usize) -> TrafficRun {

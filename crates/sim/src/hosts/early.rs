@@ -2,6 +2,7 @@
 
 use super::flying::Flying;
 use std::collections::VecDeque;
+use trunkline_core::Tight;
 
 /// The records of a segment that has come, until its data are accepted.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ impl EarlyRecords {
     /// Keeps records, or gives them back if there are some of this place.
     pub fn insert(&mut self, early: Early) -> Option<Box<Flying>> {
         if self.0.back().is_none_or(|last| last.place < early.place) {
-            self.0.push_back(early);
+            self.0.push_tight(early);
             return None;
         }
         match self.find(early.place) {

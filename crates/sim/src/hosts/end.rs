@@ -122,8 +122,8 @@ pub(crate) struct End<'a> {
     pub deadline_number: u32,
     /// Whether the processor is being told that its protocol's timer has run out.
     pub expiring: bool,
-    /// Records of what its peer has not got yet.
-    pub in_flight: InFlight,
+    /// With URP, the records of what its peer has not got yet.
+    pub in_flight: Option<Box<InFlight>>,
     /// What the board is taking in or the processor has to work through.
     pub received: VecDeque<Received>,
     /// How many of these no job is to take yet: those behind the last that ended something.
@@ -192,7 +192,7 @@ impl<'a> End<'a> {
             deadline_set: None,
             deadline_number: 0,
             expiring: false,
-            in_flight: InFlight::default(),
+            in_flight: None,
             received: VecDeque::new(),
             incomplete: 0,
             claimed: 0,

@@ -10,7 +10,7 @@ use super::jobs::EndId;
 use super::protocol::Delivered;
 use super::segments::Sent;
 use super::world::World;
-use trunkline_core::{Cause, Ecn};
+use trunkline_core::{Cause, Ecn, Tight};
 use trunkline_transport::protocol::{Frame, Outgoing};
 
 impl World<'_> {
@@ -71,7 +71,7 @@ impl World<'_> {
                 self.book(id, flying);
                 carried
             });
-            self.ends[id.index()].waiting.push_back(Arrival {
+            self.ends[id.index()].waiting.push_tight(Arrival {
                 bytes,
                 end: unit.end,
                 empty: false,

@@ -4,7 +4,7 @@ use super::flying::Carried;
 use super::segments::{Segments, Sent};
 use super::settings::{self, Habits};
 use crate::SimError;
-use trunkline_core::Time;
+use trunkline_core::{Recent, Time};
 use trunkline_host::{Datagram, Datagrams, urp_settings, waiting};
 use trunkline_measure::Waiting;
 use trunkline_scenario::{Transport, UDP_HEADER};
@@ -163,12 +163,13 @@ pub(crate) struct Delivered {
 impl ProtocolEnd {
     /// The protocol that `own` describes, to talk with an end that speaks `other`, and how many envelopes its
     /// packets hold. URP's channel is set up; a TCP that `opens` has its connection still to set up, and another
-    /// one waits for that.
+    /// one waits for that. Equal settings of TCP are shared with those that came `lately`.
     pub fn new(
         [own, other]: [&Transport; 2],
         habits: &Habits,
         opens: bool,
         traffic: &str,
+        lately: &mut Recent<tcp::Settings>,
     ) -> Result<(ProtocolEnd, u32), SimError> {
         let wrong = |reason: String| SimError::Transport { traffic: traffic.into(), reason };
         let datagrams = |header| ProtocolEnd::Datagrams(Box::new(Datagrams::new(header)));
@@ -185,7 +186,7 @@ impl ProtocolEnd {
                 Ok((ProtocolEnd::Urp(urp), settings.packet))
             }
             (Transport::Tcp(ours), Transport::Tcp(_)) => {
-                let ours = settings::tcp(ours, habits).map_err(wrong)?;
+                let ours = lately.share(settings::tcp(ours, habits).map_err(wrong)?);
                 let tcp = match opens {
                     true => Tcp::connect(ours, Seq::default()),
                     false => Tcp::listen(ours, Seq::default()),

@@ -6,7 +6,7 @@ use super::jobs::{EndId, Job, Timer};
 use super::protocol::{Delivered, ProtocolEnd, ProtocolKind};
 use super::world::World;
 use std::collections::VecDeque;
-use trunkline_core::{Cause, Span, Time};
+use trunkline_core::{Cause, Span, Tight, Time};
 use trunkline_measure::Trail;
 use trunkline_scenario::{Echo, ProtocolPlace, Returns};
 use trunkline_workload::Outcome;
@@ -76,7 +76,7 @@ impl World<'_> {
         let held = std::mem::take(&mut end.held);
         let (bytes, ends) = (delivered.data.len, delivered.end);
         let arrival = Arrival { bytes, end: ends, empty: false, held, echoed: false, carried };
-        end.waiting.push_back(arrival);
+        end.waiting.push_tight(arrival);
         self.fill_buffer(id);
     }
 
@@ -166,7 +166,7 @@ impl World<'_> {
                 carried.0.mark(now, place, Cause::Host);
             }
             self.hosts[end.host].memory -= arrival.held;
-            end.inbox.push_back(arrival);
+            end.inbox.push_tight(arrival);
         }
         self.fill_buffer(id);
         if self.ends[id.index()].doing == Doing::Reading {

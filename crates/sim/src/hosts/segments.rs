@@ -5,6 +5,7 @@
 //! has come or is lost.
 
 use super::flying::Flying;
+use trunkline_core::Tight;
 use trunkline_transport::Extent;
 use trunkline_transport::protocol::Frame;
 use trunkline_transport::tcp::Segment;
@@ -50,7 +51,7 @@ impl Segments {
     /// Keeps a segment of one parcel, with its records; its place.
     pub fn put(&mut self, segment: Sent, flying: Option<Box<Flying>>) -> u32 {
         let place = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
+            self.slots.push_tight(None);
             (self.slots.len() - 1) as u32
         });
         self.slots[place as usize] = Some(Slot { segment, parcels: 1, flying });

@@ -119,7 +119,7 @@ impl World<'_> {
         let flying = self.unit_records(id, number, (block.eligible, block.first_sent));
         let seq = block.seq;
         let end = &mut self.ends[id.index()];
-        let transmission = end.in_flight.block(seq, flying);
+        let transmission = end.in_flight.get_or_insert_default().block(seq, flying);
         let packet = end.packet;
         for part in Segment::Block(block).parts(packet) {
             let tag = tag::pack(&part);
@@ -136,7 +136,8 @@ impl World<'_> {
         let number = request.map_or(0, |request| {
             let ending = characters.ends_message().then(|| request.wrapping_add(1));
             let flying = self.unit_records(id, ending, (eligible, None));
-            self.ends[id.index()].in_flight.characters(flying)
+            let in_flight = &mut self.ends[id.index()].in_flight;
+            in_flight.get_or_insert_default().characters(flying)
         });
         let packet = self.ends[id.index()].packet;
         let parts: Vec<_> = Segment::Characters(characters).parts(packet).collect();

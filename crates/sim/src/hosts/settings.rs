@@ -56,7 +56,10 @@ pub(crate) fn tcp(settings: &TcpSettings, habits: &Habits) -> Result<tcp::Settin
     }
     // As a program that measures sets its sockets, in the emulator too (TCP_NODELAY).
     tcp.nagle = false;
-    tcp.seed = habits.seed.stream(&format!("{} congestion", habits.flow)).bits();
+    // Only who draws needs a seed of its own: the settings of all others are shared.
+    if tcp.congestion.entry().draws {
+        tcp.seed = habits.seed.stream(&format!("{} congestion", habits.flow)).bits();
+    }
     tcp.checked().map_err(|error| error.to_string())
 }
 

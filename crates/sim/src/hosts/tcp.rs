@@ -19,7 +19,7 @@ use super::jobs::{EndId, Timer};
 use super::protocol::{Delivered, Leaving};
 use super::segments::Sent;
 use super::world::World;
-use trunkline_core::{Cause, Span, Time};
+use trunkline_core::{Cause, Span, Tight, Time};
 use trunkline_measure::WindowSample;
 use trunkline_scenario::Workload;
 use trunkline_transport::Extent;
@@ -140,7 +140,7 @@ impl World<'_> {
                 left -= piece.octets;
                 let carried = self.accept_octets(id, piece.octets, piece.end);
                 let bytes = if piece.empty { 0 } else { piece.octets };
-                self.ends[id.index()].waiting.push_back(Arrival {
+                self.ends[id.index()].waiting.push_tight(Arrival {
                     bytes,
                     end: piece.end.is_some(),
                     empty: piece.empty,

@@ -12,7 +12,7 @@ use crate::network::{Event, LinkId, Network};
 use std::collections::VecDeque;
 use trunkline_core::{Span, Stream, Time};
 use trunkline_measure::Waiting;
-use trunkline_scenario::{Network as Lowered, Scenario};
+use trunkline_scenario::{HostPlace, Network as Lowered, Scenario};
 
 /// A host at work.
 #[derive(Debug)]
@@ -47,6 +47,30 @@ pub(crate) struct HostPlaces {
 }
 
 impl HostPlaces {
+    /// Places of a host, one after the other.
+    const ALL: [HostPlace; 6] = [
+        HostPlace::Processor,
+        HostPlace::Interface,
+        HostPlace::EarlierRequest,
+        HostPlace::Transport,
+        HostPlace::CongestionWindow,
+        HostPlace::Pacing,
+    ];
+    /// The number of them.
+    pub const COUNT: usize = HostPlaces::ALL.len();
+
+    /// The places of a host from number `first` on.
+    pub fn from(first: u32) -> HostPlaces {
+        let [processor, board, requests, window, congestion, paced] =
+            std::array::from_fn(|index| first + index as u32);
+        HostPlaces { processor, board, requests, window, congestion, paced }
+    }
+
+    /// Their names, in order, on the host called `host`.
+    pub fn names(host: &str) -> [String; HostPlaces::COUNT] {
+        HostPlaces::ALL.map(|place| place.of(host))
+    }
+
     /// The place under which the time of a system write that waits to return is booked: all work is the board's.
     pub fn of_write(self, waiting: Waiting) -> u32 {
         if waiting == Waiting::Application { self.board } else { self.of(waiting) }
@@ -81,7 +105,6 @@ pub(crate) struct World<'a> {
     pub soon: VecDeque<(EndId, Job)>,
     /// Ends whose sender's clock is to be brought to what they wait for.
     pub unsettled: Vec<EndId>,
-    pub places: Vec<String>,
     /// The places of links and of lanes over media.
     pub lines: LinePlaces,
     /// The links that carry out the lanes of the lowered scenario, by their numbers.

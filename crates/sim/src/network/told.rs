@@ -3,6 +3,7 @@
 use super::record::Recorder;
 use super::routes::HopSums;
 use super::station::Station;
+use super::traces::Traces;
 use super::watch::Samples;
 use super::{HopShare, LinkId, Network, RouteId, TraceId};
 use std::io::{self, Write};
@@ -27,6 +28,11 @@ impl Network {
     /// Gives a record back.
     pub fn release(&mut self, trace: TraceId) {
         self.traces.release(trace);
+    }
+
+    /// Forgets all records of hops.
+    pub(crate) fn forget_hops(&mut self) {
+        self.traces = Traces::default();
     }
 
     /// From now on writes a record of everything that happens to a packet to `sink`, in batches; their form is

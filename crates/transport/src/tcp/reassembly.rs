@@ -2,6 +2,7 @@
 
 use crate::Payload;
 use std::collections::VecDeque;
+use trunkline_core::Tight;
 
 /// A run of positions, `start` to before `end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +59,10 @@ impl<B: Payload> Reassembly<B> {
             if !part.is_empty() {
                 let next = at + u64::from(part.len());
                 self.octets += u64::from(part.len());
-                self.pieces.insert(index, (at, part));
+                match index == self.pieces.len() {
+                    true => self.pieces.push_tight((at, part)),
+                    false => self.pieces.insert(index, (at, part)),
+                }
                 self.note(Range { start: at, end: next });
                 (at, fresh) = (next, true);
             }
@@ -78,7 +82,7 @@ impl<B: Payload> Reassembly<B> {
             }
             Some(last) if last.end > run.start => self.join(run),
             _ => {
-                self.ranges.push_back(run);
+                self.ranges.push_tight(run);
                 self.recall(run);
             }
         }

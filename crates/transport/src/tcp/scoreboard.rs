@@ -6,7 +6,7 @@
 use super::congestion::{RateSample, RateSampler, Stamp};
 use super::reassembly::Range;
 use std::collections::VecDeque;
-use trunkline_core::{Span, Time};
+use trunkline_core::{Span, Tight, Time};
 
 /// The state of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,11 +176,11 @@ impl Scoreboard {
     pub fn push(&mut self, now: Time, eligible: Time, len: u16) {
         let in_flight = self.in_flight();
         if let Some(sampling) = &mut self.sampling {
-            sampling.stamps.push_back(sampling.sampler.stamp(now, in_flight));
+            sampling.stamps.push_tight(sampling.sampler.stamp(now, in_flight));
         }
         let start = self.next as u32;
         let fate = Fate::InFlight;
-        self.records.push_back(Record {
+        self.records.push_tight(Record {
             sent: now,
             first: now,
             eligible,

@@ -31,6 +31,8 @@ pub struct Entry {
     pub stays_through_partial_acks: bool,
     /// Whether it needs delivery-rate samples ([`RateSampler`](super::RateSampler)) with its ACKs.
     pub wants_rate_samples: bool,
+    /// Whether it draws lots, from a stream begun with [`Settings::seed`].
+    pub draws: bool,
     /// Whether an ACK may make its window smaller that tells neither of losses nor of marks.
     pub shrinks_by_acks: bool,
     /// Makes one at the beginning of a connection.
@@ -55,6 +57,7 @@ impl Entry {
             kernel: None,
             stays_through_partial_acks: true,
             wants_rate_samples: false,
+            draws: false,
             shrinks_by_acks: false,
             build,
         }

@@ -25,6 +25,7 @@ impl Algorithm {
         law: Some(Law::Bbr),
         kernel: Some("bbr"),
         wants_rate_samples: true,
+        draws: true,
         shrinks_by_acks: true,
         ..Entry::new(
             "bbr",
