@@ -163,11 +163,18 @@ impl<'a, L: Layer> Endpoint<'a, L> {
     /// What was found, unless this node cannot go on: then the others are told why.
     #[inline]
     fn checked<T>(&mut self, found: Result<T, NodesError>) -> Result<T, NodesError> {
-        let error = match (found, self.line.check(&self.layer)) {
-            (Ok(found), Ok(())) => return Ok(found),
-            (Err(error), _) | (_, Err(error)) => error,
-        };
-        Err(self.line.parts(error))
+        if found.is_ok() && !self.line.has_broken(&self.layer) {
+            return found;
+        }
+        Err(self.parts(found.err()))
+    }
+
+    /// Tells the others why this node cannot go on: for this reason, or what its line or layer says. Returns that.
+    #[cold]
+    fn parts(&mut self, error: Option<NodesError>) -> NodesError {
+        let broken = || self.line.reason(&self.layer);
+        let error = error.or_else(broken).unwrap_or(NodesError::Stopped);
+        self.line.parts(error)
     }
 }
 

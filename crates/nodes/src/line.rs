@@ -323,16 +323,15 @@ impl<'a> Line<'a> {
     }
 
     /// Whether the program cannot go on.
-    ///
-    /// # Errors
-    /// Why.
     #[inline]
-    pub fn check<L: Layer + ?Sized>(&self, layer: &L) -> Result<(), NodesError> {
-        match (layer.failure(), &self.gone) {
-            (None, None) => Ok(()),
-            (Some(failure), _) => Err(failure.clone().into()),
-            (None, Some(lost)) => Err(lost.error()),
-        }
+    pub fn has_broken<L: Layer + ?Sized>(&self, layer: &L) -> bool {
+        layer.failure().is_some() || self.gone.is_some()
+    }
+
+    /// Why the program cannot go on, if it cannot.
+    pub fn reason<L: Layer + ?Sized>(&self, layer: &L) -> Option<NodesError> {
+        let failure = layer.failure().map(|failure| failure.clone().into());
+        failure.or_else(|| self.gone.as_ref().map(Lost::error))
     }
 
     /// Why this node cannot go on, unless another has told all of it already.

@@ -81,7 +81,7 @@ impl Careful {
         }
         self.note_arrival();
         if frame.kind == Kind::Update {
-            self.freed(from);
+            self.freed(from, 0);
         } else {
             self.keep(frame);
             self.tally.note(Operation::SkipCopyOut);

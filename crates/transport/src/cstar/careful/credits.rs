@@ -83,11 +83,12 @@ impl Careful {
         }
     }
 
-    /// A frame of `from` is done with: it is owed, and an update may be due.
+    /// A frame of `from` is done with, of which so many lay in a buffer: it is owed, and an update may be due.
     #[inline]
-    pub(super) fn freed(&mut self, from: NodeId) {
+    pub(super) fn freed(&mut self, from: NodeId, held: u32) {
         let (retired, at_half) = (self.retire(from), self.settings.at_half);
         let peer = self.peer(from);
+        peer.held -= held;
         peer.owed += u32::from(!retired);
         if peer.is_due(at_half) {
             self.due.insert(from);
@@ -183,8 +184,7 @@ impl Careful {
     pub(super) fn give_back(&mut self, buffer: Option<BufferId>) {
         let Some(buffer) = buffer else { return };
         if let Some(from) = self.buffers.give_back(buffer) {
-            self.peer(from).held -= 1;
-            self.freed(from);
+            self.freed(from, 1);
         }
     }
 
