@@ -136,11 +136,11 @@ impl Driver<'_> {
             Step::Waits(..) => {
                 self.flush()?;
                 self.line.waits();
-                if !self.look_up()? {
-                    self.line.idle(self.node.layer_mut())?;
-                    self.line.read_clock();
-                }
-                return Ok(());
+                return if self.look_up()? {
+                    Ok(())
+                } else {
+                    self.line.idle(self.node.layer_mut())
+                };
             }
             Step::Ended => return self.flush(),
         };

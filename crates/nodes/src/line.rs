@@ -153,8 +153,7 @@ impl<'a> Line<'a> {
         self.waits.get_or_insert(self.now);
     }
 
-    /// Takes in a datagram that comes before the message layer has something to do, as far as it is worth sleeping; reads
-    /// the clock if none comes.
+    /// Takes in a datagram that comes before the message layer has something to do, as far as it is worth sleeping.
     pub fn idle<L: Layer + ?Sized>(&mut self, layer: &mut L) -> Result<(), NodesError> {
         let due = layer.deadline().map(|at| at.since(self.now));
         let most = due.map_or(NAP, |due| due.clamp(WINK, NAP));
@@ -179,13 +178,9 @@ impl<'a> Line<'a> {
         if awake == most {
             return Ok(None);
         }
-        if self.carrier.is_there(most - awake)?
-            && let Some(octets) = self.carrier.look()?
-        {
-            return Ok(Some(octets));
-        }
+        let there = self.carrier.is_there(most - awake)?;
         self.read_clock();
-        Ok(None)
+        if there { self.carrier.look() } else { Ok(None) }
     }
 
     /// Does what is due: asks silent nodes, lets the layer's time run out, and ends if it was told to.
