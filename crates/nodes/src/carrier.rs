@@ -11,11 +11,14 @@ use rustix::io::Errno;
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
+use trunkline_core::Span;
 use trunkline_transport::cstar::{Destination, Frame, NodeId};
 
 /// Most frames that are sent as one (choices: what is within the kernel's limits, 64 segments of 65,507 octets).
 const MOST_OF_TRAIN: usize = 64;
 const LONGEST_TRAIN: usize = 65_000;
+/// In nanoseconds.
+const SECOND: u64 = 1_000_000_000;
 
 /// A way for octets between nodes, which are numbered.
 pub(crate) trait Wire: fmt::Debug + Send {
@@ -171,15 +174,28 @@ impl Carrier {
     /// # Errors
     /// If the kernel refuses it for another reason than that nobody listens there, which a dead peer's death explains.
     pub fn send(&mut self, frame: &Frame) -> Result<(), NodesError> {
-        let header = frame.header();
-        let parts = if frame.list.is_empty() {
-            [&header[..], &frame.data]
-        } else {
-            self.out.clear();
-            frame.encode(&mut self.out);
-            [&self.out[..], &[]]
-        };
-        match frame.to {
+        if frame.list.is_empty() {
+            return self.send_parts(frame.to, [&frame.header(), &frame.data]);
+        }
+        let mut out = std::mem::take(&mut self.out);
+        out.clear();
+        frame.encode(&mut out);
+        let sent = self.send_parts(frame.to, [&out, &[]]);
+        self.out = out;
+        sent
+    }
+
+    /// Sends the octets of a frame, in two parts.
+    ///
+    /// # Errors
+    /// As [`Carrier::send`].
+    #[inline]
+    pub(crate) fn send_parts(
+        &mut self,
+        to: Destination,
+        parts: [&[u8]; 2],
+    ) -> Result<(), NodesError> {
+        match to {
             Destination::Node(NodeId(to)) if usize::from(to) < self.peers.len() => {
                 self.wire.send(to.into(), parts)?;
                 self.sent += 1;
@@ -242,18 +258,31 @@ impl Carrier {
     /// # Errors
     /// If the kernel refuses.
     pub fn receive(&mut self, wait: Duration) -> Result<Option<Bytes>, NodesError> {
+        let wait = Span::from_nanos(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX));
+        if self.is_there(wait)? { self.look() } else { Ok(None) }
+    }
+
+    /// Whether something may have come, now with no time, else within `wait`.
+    pub(crate) fn is_there(&self, wait: Span) -> Result<bool, NodesError> {
+        if wait.is_zero() || !self.rest.is_empty() {
+            return Ok(true);
+        }
+        let descriptor = self.wire.descriptor();
+        let mut sockets = [PollFd::new(&descriptor, PollFlags::IN)];
+        let nanos = wait.as_nanos();
+        let (tv_sec, tv_nsec) = ((nanos / SECOND) as i64, (nanos % SECOND) as i64);
+        match poll(&mut sockets, Some(&Timespec { tv_sec, tv_nsec })) {
+            Ok(0) | Err(Errno::INTR) => Ok(false),
+            Ok(_) => Ok(true),
+            Err(error) => Err(NodesError::system("wait for a frame")(error.into())),
+        }
+    }
+
+    /// The octets of the next frame or word that has come.
+    #[inline]
+    pub(crate) fn look(&mut self) -> Result<Option<Bytes>, NodesError> {
         if !self.rest.is_empty() {
             return Ok(self.first_of_rest());
-        }
-        if !wait.is_zero() {
-            let descriptor = self.wire.descriptor();
-            let mut sockets = [PollFd::new(&descriptor, PollFlags::IN)];
-            let limit = Timespec::try_from(wait).ok();
-            match poll(&mut sockets, limit.as_ref()) {
-                Ok(0) | Err(Errno::INTR) => return Ok(None),
-                Ok(_) => {}
-                Err(error) => return Err(NodesError::system("wait for a frame")(error.into())),
-            }
         }
         let Some(came) = self.wire.receive()? else { return Ok(None) };
         if extent(&came) < came.len() {

@@ -47,6 +47,14 @@ impl<'a, L: Layer> Endpoint<'a, L> {
     #[inline]
     pub fn send(&mut self, fragment: Fragment) -> Result<(), NodesError> {
         let is_last = fragment.following == 0;
+        self.let_go();
+        if is_last
+            && self.queued == 0
+            && let Some(header) = self.layer.post(&fragment)
+        {
+            self.line.goes_on();
+            return self.line.post(&mut self.layer, &header, &fragment);
+        }
         self.queue(fragment)?;
         if is_last { self.flush() } else { Ok(()) }
     }
@@ -137,12 +145,14 @@ impl<'a, L: Layer> Endpoint<'a, L> {
     }
 
     /// Takes in a frame if one is there. Whether one was.
+    #[inline]
     fn poll(&mut self) -> Result<bool, NodesError> {
         let came = self.line.poll(&mut self.layer);
         self.checked(came)
     }
 
     /// Waits for a frame, or for what is due.
+    #[inline]
     fn wait(&mut self) -> Result<(), NodesError> {
         self.line.waits();
         let waited = self.flush();
@@ -153,8 +163,18 @@ impl<'a, L: Layer> Endpoint<'a, L> {
     /// What was found, unless this node cannot go on: then the others are told why.
     #[inline]
     fn checked<T>(&mut self, found: Result<T, NodesError>) -> Result<T, NodesError> {
-        let checked = found.and_then(|found| self.line.check(&self.layer).map(|()| found));
-        checked.map_err(|error| self.line.parts(error))
+        if found.is_ok() && !self.line.has_broken(&self.layer) {
+            return found;
+        }
+        Err(self.parts(found.err()))
+    }
+
+    /// Tells the others why this node cannot go on: for this reason, or what its line or layer says. Returns that.
+    #[cold]
+    fn parts(&mut self, error: Option<NodesError>) -> NodesError {
+        let broken = || self.line.reason(&self.layer);
+        let error = error.or_else(broken).unwrap_or(NodesError::Stopped);
+        self.line.parts(error)
     }
 }
 

@@ -5,14 +5,16 @@ use crate::{Carrier, NodesError, Plan};
 use bytes::Bytes;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use trunkline_core::{Span, Stream, Time};
-use trunkline_transport::cstar::{Frame, Layer, NodeId};
+use trunkline_transport::cstar::{Fragment, Frame, Layer, NodeId};
 
 /// A node that waits asks those that it has not heard for so long, and so often (a choice).
 const ASKS: Span = Span::from_secs(1);
 /// Longest sleep: so soon a stop is noticed.
-const NAP: Duration = Duration::from_millis(20);
+const NAP: Span = Span::from_millis(20);
+/// Shortest sleep.
+const WINK: Span = Span::from_micros(1);
 /// Behind so many datagrams that were there at once it is seen what is due (a choice: some datagrams' time).
 const OFTEN: u32 = 16;
 
@@ -28,6 +30,8 @@ pub(crate) struct Line<'a> {
     /// What decides which datagrams are dropped on purpose.
     chance: Stream,
     begin: Instant,
+    /// For so long it looks for datagrams without sleeping.
+    awake: Span,
     /// When its clock was last read.
     pub now: Time,
     /// Datagrams that were there at once since it was last seen what is due.
@@ -88,6 +92,7 @@ impl<'a> Line<'a> {
             carrier,
             chance,
             begin: Instant::now(),
+            awake: Span::from_nanos(plan.poll.as_nanos() as u64),
             now: Time::ZERO,
             polled: 0,
             heard: vec![Time::ZERO; count],
@@ -108,23 +113,33 @@ impl<'a> Line<'a> {
     }
 
     pub fn read_clock(&mut self) {
-        self.now = Time::ZERO + Span::from_nanos(self.begin.elapsed().as_nanos() as u64);
+        self.now = Time::from_nanos(self.begin.elapsed().as_nanos() as u64);
     }
 
     /// Takes in a datagram if one is there; else reads the clock. Whether one was.
     #[inline]
     pub fn poll<L: Layer + ?Sized>(&mut self, layer: &mut L) -> Result<bool, NodesError> {
-        let Some(octets) = self.carrier.receive(Duration::ZERO)? else {
+        let Some(octets) = self.carrier.look()? else {
             self.read_clock();
             return Ok(false);
         };
+        self.takes_in(layer, octets).map(|()| true)
+    }
+
+    /// Takes in a datagram that was there at once, and sees to what is due if there were many.
+    #[inline]
+    fn takes_in<L: Layer + ?Sized>(
+        &mut self,
+        layer: &mut L,
+        octets: Bytes,
+    ) -> Result<(), NodesError> {
         self.arrives(layer, octets)?;
         self.polled += 1;
-        if self.polled >= OFTEN {
-            self.read_clock();
-            self.sees_to(layer)?;
+        if self.polled < OFTEN {
+            return Ok(());
         }
-        Ok(true)
+        self.read_clock();
+        self.sees_to(layer)
     }
 
     /// The program goes on: it waits no more.
@@ -140,33 +155,32 @@ impl<'a> Line<'a> {
 
     /// Takes in a datagram that comes before the message layer has something to do, as far as it is worth sleeping.
     pub fn idle<L: Layer + ?Sized>(&mut self, layer: &mut L) -> Result<(), NodesError> {
-        let due = layer.deadline().map(|at| Duration::from_nanos(at.since(self.now).as_nanos()));
-        let most = due.map_or(NAP, |due| due.clamp(Duration::from_micros(1), NAP));
-        let found = self.look(most)?;
-        if let Some(octets) = found {
-            self.arrives(layer, octets)?;
+        let due = layer.deadline().map(|at| at.since(self.now));
+        let most = due.map_or(NAP, |due| due.clamp(WINK, NAP));
+        match self.look(most)? {
+            Some(octets) => self.takes_in(layer, octets)?,
+            None => return self.sees_to(layer),
         }
-        self.sees_to(layer)
+        if self.is_stopped() { Err(NodesError::Stopped) } else { Ok(()) }
     }
 
     /// The next datagram, looked for without sleeping at first.
-    fn look(&mut self, most: Duration) -> Result<Option<Bytes>, NodesError> {
-        let awake = self.plan.poll.min(most);
-        let sleeps = self.now + Span::from_nanos(awake.as_nanos() as u64);
+    fn look(&mut self, most: Span) -> Result<Option<Bytes>, NodesError> {
+        let awake = self.awake.min(most);
+        let sleeps = self.now + awake;
         while self.now < sleeps {
-            let found = self.carrier.receive(Duration::ZERO)?;
+            let found = self.carrier.look()?;
             if found.is_some() {
                 return Ok(found);
             }
             self.read_clock();
         }
-        let rest = most.saturating_sub(awake);
-        if rest.is_zero() {
+        if awake == most {
             return Ok(None);
         }
-        let found = self.carrier.receive(rest);
+        let there = self.carrier.is_there(most - awake)?;
         self.read_clock();
-        found
+        if there { self.carrier.look() } else { Ok(None) }
     }
 
     /// Does what is due: asks silent nodes, lets the layer's time run out, and ends if it was told to.
@@ -177,7 +191,12 @@ impl<'a> Line<'a> {
             layer.expire(self.now);
             self.flush(layer)?;
         }
-        if self.stop.load(Ordering::Relaxed) { Err(NodesError::Stopped) } else { Ok(()) }
+        if self.is_stopped() { Err(NodesError::Stopped) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     #[inline]
@@ -193,11 +212,8 @@ impl<'a> Line<'a> {
             self.dropped += 1;
             return Ok(());
         }
-        match Frame::decode(octets) {
-            Ok(frame) => {
-                self.hears(frame.from);
-                layer.arrive(self.now, frame);
-            }
+        match layer.hear(self.now, octets) {
+            Ok(from) => self.hears(from),
             Err(_) => layer.damaged(self.now),
         }
         self.flush(layer)
@@ -254,11 +270,27 @@ impl<'a> Line<'a> {
     /// Sends what the layer has to send.
     #[inline]
     pub fn flush<L: Layer + ?Sized>(&mut self, layer: &mut L) -> Result<(), NodesError> {
+        if layer.has_frames() { self.flush_some(layer) } else { Ok(()) }
+    }
+
+    fn flush_some<L: Layer + ?Sized>(&mut self, layer: &mut L) -> Result<(), NodesError> {
         let Some(first) = layer.transmit(self.now) else { return Ok(()) };
         match layer.transmit(self.now) {
             None => self.carrier.send(&first),
             Some(second) => self.flush_many(layer, [first, second]),
         }
+    }
+
+    /// Sends a frame whose header the layer has [given](Layer::post), then what else it has to send.
+    #[inline]
+    pub fn post<L: Layer + ?Sized>(
+        &mut self,
+        layer: &mut L,
+        header: &[u8],
+        fragment: &Fragment,
+    ) -> Result<(), NodesError> {
+        self.carrier.send_parts(fragment.to, [header, &fragment.data])?;
+        self.flush(layer)
     }
 
     /// Sends several frames, those that fit together as one.
@@ -286,16 +318,15 @@ impl<'a> Line<'a> {
     }
 
     /// Whether the program cannot go on.
-    ///
-    /// # Errors
-    /// Why.
     #[inline]
-    pub fn check<L: Layer + ?Sized>(&self, layer: &L) -> Result<(), NodesError> {
-        match (layer.failure(), &self.gone) {
-            (None, None) => Ok(()),
-            (Some(failure), _) => Err(failure.clone().into()),
-            (None, Some(lost)) => Err(lost.error()),
-        }
+    pub fn has_broken<L: Layer + ?Sized>(&self, layer: &L) -> bool {
+        layer.failure().is_some() || self.gone.is_some()
+    }
+
+    /// Why the program cannot go on, if it cannot.
+    pub fn reason<L: Layer + ?Sized>(&self, layer: &L) -> Option<NodesError> {
+        let failure = layer.failure().map(|failure| failure.clone().into());
+        failure.or_else(|| self.gone.as_ref().map(Lost::error))
     }
 
     /// Why this node cannot go on, unless another has told all of it already.
@@ -310,6 +341,7 @@ impl<'a> Line<'a> {
     }
 
     /// Tells all others why this node ends before its time, if it is its own reason. Returns that.
+    #[cold]
     pub fn parts(&mut self, error: NodesError) -> NodesError {
         let reason = match &error {
             NodesError::Gone { .. } => return error,

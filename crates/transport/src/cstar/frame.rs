@@ -51,6 +51,61 @@ pub struct Route {
     pub target: Destination,
 }
 
+/// What a frame with a fragment says that goes from its sender straight to its receivers, for the first time, and nothing
+/// besides: as nearly all do. It is written without a [`Frame`] and, of the careful protocol, read so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Head {
+    pub kind: Kind,
+    pub flags: Flags,
+    pub wants_ack: bool,
+    pub from: NodeId,
+    pub to: Destination,
+    pub event: EventId,
+    pub fragment: u32,
+    pub grant: u16,
+    pub complete: EventId,
+    pub counter: u32,
+}
+
+impl Head {
+    /// The frame with these octets.
+    #[inline]
+    pub fn frame(self, data: Bytes) -> Frame {
+        let Head { kind, flags, wants_ack, from, to, event, fragment, grant, complete, counter } =
+            self;
+        Frame {
+            kind,
+            flags,
+            wants_ack,
+            again: false,
+            from,
+            to,
+            event,
+            fragment,
+            grant,
+            back: 0,
+            complete,
+            asks: 0,
+            route: None,
+            counter,
+            data,
+            list: Vec::new(),
+        }
+    }
+
+    /// The head of a frame, if that says nothing besides.
+    #[inline]
+    pub fn of(frame: &Frame) -> Option<Head> {
+        let &Frame { kind, flags, wants_ack, from, to, event, fragment, .. } = frame;
+        let &Frame { again, back, asks, route, grant, complete, counter, .. } = frame;
+        let plain = !kind.is_control() && !again && back == 0 && asks == 0 && route.is_none();
+        let plain = plain && !(wants_ack && kind == Kind::Careful);
+        let head =
+            Head { kind, flags, wants_ack, from, to, event, fragment, grant, complete, counter };
+        plain.then_some(head)
+    }
+}
+
 impl Kind {
     /// Whether it is one of the careful protocol's.
     pub fn is_careful(self) -> bool {

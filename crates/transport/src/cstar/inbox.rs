@@ -193,7 +193,7 @@ impl Inbox {
             let status = Status::EventDone;
             return Some(Delivery { from, event, fragment, status, data, buffer });
         }
-        self.take_of_many(event, wanted, nodes)
+        if self.slots.is_empty() { None } else { self.take_of_many(event, wanted, nodes) }
     }
 
     /// The same of fragments that wait beside others.

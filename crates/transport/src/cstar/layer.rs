@@ -1,6 +1,7 @@
 //! The interface of a message layer, which both protocols have in common.
 
-use super::{BufferId, Delivery, EventId, Fragment, Frame, NodeId, Source, Tally};
+use super::{BufferId, Delivery, EventId, Fragment, Frame, FrameError, NodeId, Source, Tally};
+use bytes::Bytes;
 use std::fmt;
 use thiserror::Error;
 use trunkline_core::Time;
@@ -18,6 +19,11 @@ pub trait Layer: fmt::Debug + Send {
     /// Returns it with the reason if a resource is short; nothing has changed then but what `transmit` may have to send
     /// for it. To be asked again after anything has arrived, was released or expired.
     fn send(&mut self, now: Time, fragment: Fragment) -> Result<(), Blocked>;
+
+    /// Takes a fragment that can go at once, as one frame and before anything else: the driver sends the header that this
+    /// returns and behind it the fragment's octets, then asks [`transmit`](Layer::transmit) as ever. What goes is what
+    /// [`send`](Layer::send) and `transmit` would give. `None` if it cannot, and then nothing has changed.
+    fn post(&mut self, fragment: &Fragment) -> Option<[u8; Frame::HEADER as usize]>;
 
     /// The next fragment of an event from `from`; `None` if there is none yet.
     ///
@@ -44,8 +50,22 @@ pub trait Layer: fmt::Debug + Send {
     /// Takes in a frame whose octets have come whole. Frames for other nodes are none of its business.
     fn arrive(&mut self, now: Time, frame: Frame);
 
+    /// Reads a frame and [takes it in](Layer::arrive). Returns the node that sent it.
+    ///
+    /// # Errors
+    /// If the octets are no frame; nothing has changed then.
+    fn hear(&mut self, now: Time, octets: Bytes) -> Result<NodeId, FrameError> {
+        let frame = Frame::decode(octets)?;
+        let from = frame.from;
+        self.arrive(now, frame);
+        Ok(from)
+    }
+
     /// A frame has come whose check sum is wrong; who sent it is not known.
     fn damaged(&mut self, now: Time);
+
+    /// Whether [`transmit`](Layer::transmit) may have something; it has nothing if not.
+    fn has_frames(&self) -> bool;
 
     /// The next frame to be sent.
     fn transmit(&mut self, now: Time) -> Option<Frame>;

@@ -9,6 +9,7 @@
 //!
 //! Like all of this crate it does no I/O and reads no clock. Its driver calls in one order, stated at [`Layer`].
 
+mod buffers;
 mod careful;
 mod cluster;
 mod frame;

@@ -110,6 +110,7 @@ pub struct Tally {
 
 impl Tally {
     /// One more of an operation.
+    #[inline]
     pub fn note(&mut self, operation: Operation) {
         self.cycles += u64::from(operation.cycles());
     }

@@ -2,6 +2,7 @@
 //!
 //! The report does not print its layout; this one fits the 52 octets of overhead that it states, with FDDI's 13 + 3 + 4.
 
+use super::frame::Head;
 use super::{Destination, Entry, EventId, Flags, Frame, Kind, NodeId, Route};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use thiserror::Error;
@@ -11,22 +12,23 @@ const VERSION: u8 = 1;
 /// The destination that means all other nodes.
 const ALL: u16 = u16::MAX;
 
-/// Where each field stands.
+/// Octets of a header.
+const HEADER: usize = Frame::HEADER as usize;
+
+/// Which word of a header has each field; two that share one stand in its upper and its lower half.
 mod at {
-    pub const VERSION: usize = 0;
-    pub const KIND: usize = 1;
-    pub const FLAGS: usize = 2;
-    pub const FROM: usize = 4;
-    pub const TO: usize = 6;
-    pub const EVENT: usize = 8;
-    pub const FRAGMENT: usize = 12;
-    pub const LENGTH: usize = 16;
-    pub const GRANT: usize = 20;
-    pub const BACK: usize = 22;
+    /// The version, the kind and the flags: an octet, an octet and two.
+    pub const KIND: usize = 0;
+    /// The node that sent it, and where it goes.
+    pub const ENDS: usize = 1;
+    pub const EVENT: usize = 2;
+    pub const FRAGMENT: usize = 3;
+    pub const LENGTH: usize = 4;
+    /// What is granted, and what is given back.
+    pub const GRANT: usize = 5;
     /// What is complete, asked for, or the ends of a way: each kind of frame has one of them.
-    pub const MORE: usize = 24;
-    pub const COUNTER: usize = 28;
-    pub const PAYLOAD: usize = 32;
+    pub const MORE: usize = 6;
+    pub const COUNTER: usize = 7;
 }
 
 /// Bits of the flags.
@@ -39,11 +41,53 @@ mod bit {
     pub const ALL: u16 = 31;
 }
 
+/// A header, word by word.
+type Words = [u32; HEADER / 4];
+
+/// The words of the header before something.
+#[inline]
+fn words(octets: &[u8]) -> Option<Words> {
+    let header = octets.first_chunk::<HEADER>()?;
+    let word = |at: usize| {
+        let octets = [header[4 * at], header[4 * at + 1], header[4 * at + 2], header[4 * at + 3]];
+        u32::from_be_bytes(octets)
+    };
+    Some([word(0), word(1), word(2), word(3), word(4), word(5), word(6), word(7)])
+}
+
+/// The octets of a header.
+#[inline]
+fn octets(words: Words) -> [u8; HEADER] {
+    let mut octets = [0; HEADER];
+    for (place, word) in octets.chunks_exact_mut(4).zip(words) {
+        place.copy_from_slice(&word.to_be_bytes());
+    }
+    octets
+}
+
+/// Two halves as a word.
+#[inline]
+const fn word(upper: u16, lower: u16) -> u32 {
+    (upper as u32) << 16 | lower as u32
+}
+
+/// A word as two halves.
+#[inline]
+const fn halves(word: u32) -> (u16, u16) {
+    ((word >> 16) as u16, word as u16)
+}
+
+/// The first word but its flags.
+#[inline]
+const fn first(kind: Kind) -> u32 {
+    (VERSION as u32) << 24 | (kind.octet() as u32) << 16
+}
+
 /// Why octets are no frame.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FrameError {
     /// Fewer octets than a header has.
-    #[error("{octets} octets are fewer than the {} of a header", at::PAYLOAD)]
+    #[error("{octets} octets are fewer than the {} of a header", HEADER)]
     Short {
         /// How many there are.
         octets: usize,
@@ -116,38 +160,23 @@ impl Frame {
 
     /// The octets of its header. Behind them stand those of its data, or its list.
     #[inline]
-    pub fn header(&self) -> [u8; Frame::HEADER as usize] {
-        let mut octets = [0; at::PAYLOAD];
-        (octets[at::VERSION], octets[at::KIND]) = (VERSION, self.kind.octet());
-        let two = [
-            (at::FLAGS, self.bits()),
-            (at::FROM, self.from.0),
-            (at::TO, number(self.to)),
-            (at::GRANT, self.grant),
-            (at::BACK, self.back),
-        ];
-        for (at, value) in two {
-            octets[at..at + 2].copy_from_slice(&value.to_be_bytes());
-        }
-        let four = [
-            (at::EVENT, self.event.0),
-            (at::FRAGMENT, self.fragment),
-            (at::LENGTH, self.size() - Frame::HEADER),
-            (at::MORE, self.more()),
-            (at::COUNTER, self.counter),
-        ];
-        for (at, value) in four {
-            octets[at..at + 4].copy_from_slice(&value.to_be_bytes());
-        }
-        octets
+    pub fn header(&self) -> [u8; HEADER] {
+        octets([
+            first(self.kind) | u32::from(self.bits()),
+            word(self.from.0, number(self.to)),
+            self.event.0,
+            self.fragment,
+            self.size() - Frame::HEADER,
+            word(self.grant, self.back),
+            self.more(),
+            self.counter,
+        ])
     }
 
     fn more(&self) -> u32 {
         match (self.kind, self.route) {
             (Kind::Update, _) => self.asks,
-            (Kind::Careful, Some(Route { origin, target })) => {
-                u32::from(origin.0) << 16 | u32::from(number(target))
-            }
+            (Kind::Careful, Some(Route { origin, target })) => word(origin.0, number(target)),
             // Node 0 sends nothing to itself.
             (Kind::Careful, None) => 0,
             _ => self.complete.0,
@@ -155,20 +184,16 @@ impl Frame {
     }
 
     fn bits(&self) -> u16 {
-        let Flags { last, crowd, large } = self.flags;
-        u16::from(last) * bit::LAST
-            + u16::from(crowd) * bit::CROWD
-            + u16::from(large) * bit::LARGE
-            + u16::from(self.wants_ack) * bit::WANTS_ACK
-            + u16::from(self.again) * bit::AGAIN
+        let wants_ack = u16::from(self.wants_ack) * bit::WANTS_ACK;
+        self.flags.bits() + wants_ack + u16::from(self.again) * bit::AGAIN
     }
 
     /// Octets of the first of several frames that stand behind each other, as it says; all if it says more or nothing.
     #[inline]
     pub fn extent(octets: &[u8]) -> usize {
-        let length = octets.get(at::LENGTH..at::LENGTH + 4).and_then(|it| it.first_chunk());
+        let length = octets.get(4 * at::LENGTH..).and_then(|it| it.first_chunk());
         let length = length.map_or(u32::MAX, |&length| u32::from_be_bytes(length));
-        (at::PAYLOAD as u64 + u64::from(length)).min(octets.len() as u64) as usize
+        (HEADER as u64 + u64::from(length)).min(octets.len() as u64) as usize
     }
 
     /// Reads a frame from all of `octets`, whose payload it keeps where it is.
@@ -177,52 +202,113 @@ impl Frame {
     /// What is wrong with them.
     #[inline]
     pub fn decode(mut octets: Bytes) -> Result<Frame, FrameError> {
-        let Some(&header) = octets.first_chunk::<{ at::PAYLOAD }>() else {
+        let Some(words) = words(&octets) else {
             return Err(FrameError::Short { octets: octets.len() });
         };
-        let two = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
-        let four = |at: usize| {
-            u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
-        };
-        if header[at::VERSION] != VERSION {
-            return Err(FrameError::Version(header[at::VERSION]));
-        }
-        let kind = Kind::of(header[at::KIND]).ok_or(FrameError::Kind(header[at::KIND]))?;
-        let bits = two(at::FLAGS);
-        if bits & !bit::ALL != 0 {
-            return Err(FrameError::Flags(bits));
-        }
-        let (stated, found) = (four(at::LENGTH), octets.len() - at::PAYLOAD);
+        let (kind, bits) = kind(words[at::KIND])?;
+        let (stated, found) = (words[at::LENGTH], octets.len() - HEADER);
         if stated as usize != found {
             return Err(FrameError::Length { stated, found });
         }
-        octets.advance(at::PAYLOAD);
-        let has = |bit: u16| bits & bit != 0;
-        let more = four(at::MORE);
-        let route = Route { origin: NodeId((more >> 16) as u16), target: destination(more as u16) };
+        octets.advance(HEADER);
+        let ((from, to), (grant, back)) = (halves(words[at::ENDS]), halves(words[at::GRANT]));
+        let more = words[at::MORE];
+        let (origin, target) = halves(more);
+        let route = Route { origin: NodeId(origin), target: destination(target) };
         let (list, data) =
             if kind.has_list() { (entries(octets)?, Bytes::new()) } else { (Vec::new(), octets) };
         Ok(Frame {
             kind,
-            flags: Flags { last: has(bit::LAST), crowd: has(bit::CROWD), large: has(bit::LARGE) },
-            wants_ack: has(bit::WANTS_ACK),
-            again: has(bit::AGAIN),
-            from: NodeId(two(at::FROM)),
-            to: destination(two(at::TO)),
-            event: EventId(four(at::EVENT)),
-            fragment: four(at::FRAGMENT),
-            grant: two(at::GRANT),
-            back: two(at::BACK),
+            flags: Flags::of(bits),
+            wants_ack: bits & bit::WANTS_ACK != 0,
+            again: bits & bit::AGAIN != 0,
+            from: NodeId(from),
+            to: destination(to),
+            event: EventId(words[at::EVENT]),
+            fragment: words[at::FRAGMENT],
+            grant,
+            back,
             complete: EventId(if kind.is_careful() { 0 } else { more }),
             asks: if kind == Kind::Update { more } else { 0 },
             route: Some(route).filter(|_| kind == Kind::Careful && more != 0),
-            counter: four(at::COUNTER),
+            counter: words[at::COUNTER],
             data,
             list,
         })
     }
 }
 
+impl Flags {
+    #[inline]
+    fn bits(self) -> u16 {
+        let Flags { last, crowd, large } = self;
+        u16::from(last) * bit::LAST + u16::from(crowd) * bit::CROWD + u16::from(large) * bit::LARGE
+    }
+
+    #[inline]
+    fn of(bits: u16) -> Flags {
+        let has = |bit: u16| bits & bit != 0;
+        Flags { last: has(bit::LAST), crowd: has(bit::CROWD), large: has(bit::LARGE) }
+    }
+}
+
+impl Head {
+    /// The octets of the header, before so many of data.
+    #[inline]
+    pub fn octets(&self, data: u32) -> [u8; HEADER] {
+        let bits = self.flags.bits() + u16::from(self.wants_ack) * bit::WANTS_ACK;
+        octets([
+            first(self.kind) | u32::from(bits),
+            word(self.from.0, number(self.to)),
+            self.event.0,
+            self.fragment,
+            data,
+            word(self.grant, 0),
+            self.complete.0,
+            self.counter,
+        ])
+    }
+
+    /// The head of a careful fragment that says nothing besides; `None` if these are the octets of anything else.
+    #[inline]
+    pub fn careful(octets: &[u8]) -> Option<Head> {
+        let words = words(octets)?;
+        let bits = words[at::KIND] ^ first(Kind::Careful);
+        let ((from, to), (grant, back)) = (halves(words[at::ENDS]), halves(words[at::GRANT]));
+        let besides = u32::from(back) | words[at::MORE];
+        let known = bits & !u32::from(bit::LAST | bit::CROWD | bit::LARGE) == 0;
+        let whole = words[at::LENGTH] as usize == octets.len() - HEADER;
+        let head = Head {
+            kind: Kind::Careful,
+            flags: Flags::of(bits as u16),
+            wants_ack: false,
+            from: NodeId(from),
+            to: destination(to),
+            event: EventId(words[at::EVENT]),
+            fragment: words[at::FRAGMENT],
+            grant,
+            complete: EventId(0),
+            counter: words[at::COUNTER],
+        };
+        (known && whole && besides == 0).then_some(head)
+    }
+}
+
+/// The kind and the flags of the first word.
+fn kind(first: u32) -> Result<(Kind, u16), FrameError> {
+    let (upper, bits) = halves(first);
+    let [version, octet] = upper.to_be_bytes();
+    if version != VERSION {
+        return Err(FrameError::Version(version));
+    }
+    let kind = Kind::of(octet).ok_or(FrameError::Kind(octet))?;
+    if bits & !bit::ALL != 0 {
+        return Err(FrameError::Flags(bits));
+    }
+    Ok((kind, bits))
+}
+
+#[inline]
 fn number(to: Destination) -> u16 {
     match to {
         Destination::Node(NodeId(node)) => node,
@@ -230,6 +316,7 @@ fn number(to: Destination) -> u16 {
     }
 }
 
+#[inline]
 fn destination(number: u16) -> Destination {
     if number == ALL { Destination::All } else { Destination::Node(NodeId(number)) }
 }
@@ -250,6 +337,14 @@ fn entries(mut octets: Bytes) -> Result<Vec<Entry>, FrameError> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// Where some fields stand, in octets.
+    mod octet {
+        pub const VERSION: usize = 0;
+        pub const KIND: usize = 1;
+        pub const FLAGS: usize = 2;
+        pub const LENGTH: usize = 16;
+    }
 
     fn frames() -> impl Strategy<Value = Frame> {
         let flags = any::<[bool; 5]>();
@@ -325,14 +420,34 @@ mod tests {
             prop_assert!(rest.is_empty() || (1..=rest.len()).contains(&Frame::extent(&rest)));
         }
 
+        /// A head is read where a frame is a careful fragment without anything besides, and says the same.
+        #[test]
+        fn a_head_says_what_its_frame_does(frame in frames(), plain in any::<bool>()) {
+            let frame = if plain {
+                let (wants_ack, again) = (false, false);
+                Frame { kind: Kind::Careful, wants_ack, again, back: 0, complete: EventId(0), asks: 0, route: None, list: Vec::new(), ..frame }
+            } else {
+                frame
+            };
+            let mut out = BytesMut::new();
+            frame.encode(&mut out);
+            let head = Head::careful(&out);
+            prop_assert!(head.is_some() || !plain);
+            prop_assert_eq!(&head, &Head::of(&frame).filter(|_| frame.kind == Kind::Careful));
+            if let Some(head) = Head::of(&frame) {
+                prop_assert_eq!(head.octets(frame.data.len() as u32), frame.header());
+                prop_assert_eq!(head.frame(frame.data.clone()), frame);
+            }
+        }
+
         /// Whatever is read is written again octet for octet.
         #[test]
         fn what_is_read_is_written(mut octets in prop::collection::vec(any::<u8>(), 32..80), kind in 0..8u8) {
-            (octets[at::VERSION], octets[at::KIND]) = (VERSION, kind);
-            octets[at::FLAGS] = 0;
-            octets[at::FLAGS + 1] &= bit::ALL as u8;
-            let length = (octets.len() - at::PAYLOAD) as u32;
-            octets[at::LENGTH..at::LENGTH + 4].copy_from_slice(&length.to_be_bytes());
+            (octets[octet::VERSION], octets[octet::KIND]) = (VERSION, kind);
+            octets[octet::FLAGS] = 0;
+            octets[octet::FLAGS + 1] &= bit::ALL as u8;
+            let length = (octets.len() - HEADER) as u32;
+            octets[octet::LENGTH..octet::LENGTH + 4].copy_from_slice(&length.to_be_bytes());
             let octets = Bytes::from(octets);
             if let Ok(frame) = Frame::decode(octets.clone()) {
                 let mut out = BytesMut::new();
@@ -350,16 +465,17 @@ mod tests {
         out.resize(32, 0);
         let wrong = |place: usize, value: u8| {
             let mut octets = vec![0; 44];
-            (octets[at::VERSION], octets[at::KIND], octets[at::LENGTH + 3]) = (VERSION, 2, 12);
+            (octets[octet::VERSION], octets[octet::KIND], octets[octet::LENGTH + 3]) =
+                (VERSION, 2, 12);
             octets[place] = value;
             Frame::decode(Bytes::from(octets)).unwrap_err().to_string()
         };
-        assert!(wrong(at::VERSION, 2).contains("version 2"));
-        assert!(wrong(at::KIND, 9).contains("9 is no kind"));
-        assert!(wrong(at::FLAGS, 1).contains("mean nothing"));
-        assert!(wrong(at::LENGTH + 3, 13).contains("length of 13"));
+        assert!(wrong(octet::VERSION, 2).contains("version 2"));
+        assert!(wrong(octet::KIND, 9).contains("9 is no kind"));
+        assert!(wrong(octet::FLAGS, 1).contains("mean nothing"));
+        assert!(wrong(octet::LENGTH + 3, 13).contains("length of 13"));
         let mut octets = vec![0; 43];
-        (octets[at::VERSION], octets[at::KIND], octets[at::LENGTH + 3]) = (VERSION, 3, 11);
+        (octets[octet::VERSION], octets[octet::KIND], octets[octet::LENGTH + 3]) = (VERSION, 3, 11);
         assert_eq!(Frame::decode(Bytes::from(octets)), Err(FrameError::List { octets: 11 }));
     }
 }

@@ -2,42 +2,107 @@
 
 use super::Careful;
 use super::audit::is_audit;
-use super::peer::Peer;
 use super::reserve::MOST_ASKED;
+use crate::cstar::frame::Head;
 use crate::cstar::inbox::{Put, Stored};
-use crate::cstar::{BufferId, Destination, Failure, Frame, Kind};
+use crate::cstar::{
+    Destination, EventId, Failure, Flags, Frame, FrameError, Kind, NodeId, Operation,
+};
+use bytes::Bytes;
+use trunkline_core::Time;
 
 impl Careful {
     pub(super) fn fail(&mut self, failure: Failure) {
         self.failure.get_or_insert(failure);
     }
 
-    /// Whether a frame may be here: it is the next of its sender, which had a credit for it.
+    /// Whether it is the next fragment of a peer that sends to this node alone, within the window, and nothing besides: as
+    /// nearly all are. Nothing changes.
     #[inline]
-    pub(super) fn is_promised(&mut self, frame: &Frame) -> bool {
-        self.is_plain(frame) || self.is_justified(frame)
+    pub(super) fn is_next(&mut self, head: &Head) -> bool {
+        let plain = head.kind == Kind::Careful
+            && head.to == Destination::Node(self.me)
+            && self.grid.is_none()
+            && self.loans.is_none()
+            && self.failure.is_none();
+        let peer = self.peers.latest(head.from).filter(|_| plain);
+        peer.is_some_and(|it| {
+            it.expected == head.counter
+                && it.theirs > 0
+                && it.ours + u32::from(head.grant) <= it.window
+        })
     }
 
-    /// Whether it is the next fragment of a peer that sends to this node alone, within the window, and nothing besides: as
-    /// nearly all are.
+    /// Takes in a fragment that is [next](Careful::is_next).
     #[inline]
-    fn is_plain(&mut self, frame: &Frame) -> bool {
-        let plain = frame.kind == Kind::Careful
-            && frame.to == Destination::Node(self.me)
-            && frame.route.is_none()
-            && frame.asks == 0
-            && frame.back == 0
-            && self.grid.is_none()
-            && self.loans.is_none();
-        let peer = self.peers.latest(frame.from);
-        let next = |it: &&mut Peer| {
-            it.expected == frame.counter
-                && it.theirs > 0
-                && it.ours + u32::from(frame.grant) <= it.window
-        };
-        let Some(peer) = peer.filter(|_| plain).filter(next) else { return false };
+    pub(super) fn take_in(&mut self, head: &Head, data: Bytes) {
+        let &Head { from, event, fragment, flags, grant, .. } = head;
+        let peer = self.peer(from);
         peer.expected = peer.expected.wrapping_add(1);
-        true
+        peer.credit(grant);
+        peer.recent = peer.recent.saturating_add(1);
+        peer.held += 1;
+        let has_half = peer.has_half();
+        self.note_arrival();
+        self.tally.note(Operation::SkipCopyOut);
+        let buffer = Some(self.buffers.take(from, 1));
+        self.store(event, flags, Stored { from, fragment, data, buffer });
+        if !has_half {
+            self.copy_out(from);
+        }
+    }
+
+    /// Takes in any frame.
+    pub(super) fn arrive_any(&mut self, now: Time, frame: Frame) {
+        if self.failure.is_some() || !self.is_justified(&frame) {
+            return;
+        }
+        let from = frame.from;
+        if is_audit(&frame) {
+            if frame.wants_ack {
+                self.is_audited(now, from);
+            }
+            return;
+        }
+        let peer = self.peer(from);
+        peer.credit(frame.grant);
+        peer.recent = peer.recent.saturating_add(u32::from(frame.kind == Kind::Careful));
+        if let Some(loans) = &mut self.loans {
+            loans.begin(now);
+        }
+        let lends = self.loans.is_some();
+        if (lends || frame.back > 0) && !self.given_back(from, frame.back) {
+            let what = "it gives back more than it was lent";
+            return self.fail(Failure::Protocol { peer: from, what });
+        }
+        if self.settings.reserve.is_some() {
+            self.is_asked(from, frame.asks);
+            self.settle(from);
+        }
+        self.note_arrival();
+        if frame.kind == Kind::Update {
+            self.freed(from, 0);
+        } else {
+            self.keep(frame);
+            self.tally.note(Operation::SkipCopyOut);
+        }
+        // An update takes a credit too: data that wait may have to make room for the last ones.
+        self.copy_out(from);
+    }
+
+    /// Reads any frame and takes it in. Returns who sent it.
+    pub(super) fn hear_any(&mut self, now: Time, octets: Bytes) -> Result<NodeId, FrameError> {
+        let frame = Frame::decode(octets)?;
+        let from = frame.from;
+        self.arrive_any(now, frame);
+        Ok(from)
+    }
+
+    #[inline]
+    fn note_arrival(&mut self) {
+        self.tally.note(Operation::ProcessUpdate);
+        self.tally.note(Operation::TrackEvent);
+        self.tally.note(Operation::ShrinkSender);
     }
 
     /// Whether any frame may be here; it is a failure if not.
@@ -87,20 +152,19 @@ impl Careful {
     }
 
     /// Keeps a frame with a fragment: for the application, for nodes to which it is handed on, or for both.
-    #[inline]
-    pub(super) fn keep(&mut self, frame: Frame) {
+    fn keep(&mut self, frame: Frame) {
         let buffer = self.take_buffer(frame.from, self.users(&frame));
         self.hand_on(&frame, buffer);
         if self.is_for_me(&frame) {
-            self.store(frame, buffer);
+            let (from, Frame { event, fragment, flags, data, .. }) = (frame.origin(), frame);
+            self.store(event, flags, Stored { from, fragment, data, buffer: Some(buffer) });
         }
     }
 
-    /// Stores a frame's fragment for the application.
+    /// Stores a fragment for the application.
     #[inline]
-    fn store(&mut self, frame: Frame, buffer: BufferId) {
-        let (peer, Frame { event, fragment, flags, data, .. }) = (frame.origin(), frame);
-        let stored = Stored { from: peer, fragment, data, buffer: Some(buffer) };
+    fn store(&mut self, event: EventId, flags: Flags, stored: Stored) {
+        let peer = stored.from;
         match self.inbox.put(event, flags, stored) {
             Put::New => {}
             Put::Copy => self.fail(Failure::Disordered { peer, event }),
@@ -115,54 +179,124 @@ impl Careful {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cstar::{CarefulSettings, Cluster, EventId, Flags, Layer, NodeId, Route};
-    use trunkline_core::Seed;
+    use crate::cstar::careful::peer::Peer;
+    use crate::cstar::{CarefulSettings, Cluster, Fragment, Layer, Route};
+    use bytes::BytesMut;
+    use trunkline_core::{Seed, Stream};
 
-    /// What is plain would be justified too, and changes the same.
-    #[test]
-    fn a_plain_frame_is_a_justified_one() {
-        let cluster = Cluster { nodes: 3, receive_buffers: 12, send_buffers: 12, frame: 100 };
-        let mut random = Seed(14).stream("frames");
-        let (mut plain, mut justified) = (0, 0);
-        for round in 0..20_000 {
-            let reserve = (round % 5 == 0).then_some(4);
-            let settings = CarefulSettings { reserve, ..CarefulSettings::default() };
-            let mut node = Careful::new(NodeId(0), &cluster, &settings).unwrap();
-            let mut one_of = |values: &[u32]| values[random.below(values.len() as u64) as usize];
-            *node.peer(NodeId(1)) = Peer {
-                ours: one_of(&[0, 1, 3, 4]),
-                theirs: one_of(&[0, 1, 4, 4]),
-                expected: one_of(&[0, 7, u32::MAX]),
-                ..Peer::new(4)
-            };
-            let route = Route { origin: NodeId(2), target: Destination::All };
-            let frame = Frame {
-                kind: [Kind::Careful, Kind::Update][one_of(&[0, 0, 0, 1]) as usize],
-                flags: Flags::default(),
-                wants_ack: false,
-                again: false,
-                from: NodeId(one_of(&[0, 1, 1, 1, 2, 3]) as u16),
-                to: [Destination::Node(NodeId(0)), Destination::All]
-                    [one_of(&[0, 0, 0, 1]) as usize],
-                event: EventId(1),
-                fragment: 0,
-                grant: one_of(&[0, 0, 1, 4]) as u16,
-                back: one_of(&[0, 0, 0, 1]) as u16,
-                complete: EventId(0),
-                asks: one_of(&[0, 0, 0, 9]),
-                route: [None, Some(route)][one_of(&[0, 0, 0, 1]) as usize],
-                counter: one_of(&[0, 7, u32::MAX]),
-                data: bytes::Bytes::new(),
-                list: Vec::new(),
-            };
-            let mut other = node.clone();
-            justified += u32::from(other.is_justified(&frame));
-            if node.is_plain(&frame) {
-                plain += 1;
-                assert_eq!((other.failure(), node.failure()), (None, None), "{frame:?}");
-                assert_eq!(other.peers[NodeId(1)], node.peers[NodeId(1)], "{frame:?}");
-            }
+    const CLUSTER: Cluster =
+        Cluster { nodes: 3, receive_buffers: 12, send_buffers: 12, frame: 100 };
+    const AT: Time = Time::ZERO;
+
+    fn one_of(random: &mut Stream, values: &[u32]) -> u32 {
+        values[random.below(values.len() as u64) as usize]
+    }
+
+    /// A node somewhere on its way with node 1.
+    fn node(random: &mut Stream, reserves: bool) -> Careful {
+        let reserve = reserves.then_some(4);
+        let settings = CarefulSettings { reserve, ..CarefulSettings::default() };
+        let mut node = Careful::new(NodeId(0), &CLUSTER, &settings).unwrap();
+        *node.peer(NodeId(1)) = Peer {
+            ours: one_of(random, &[0, 1, 3, 4]),
+            theirs: one_of(random, &[0, 1, 4, 4]),
+            owed: one_of(random, &[0, 0, 2]),
+            expected: one_of(random, &[0, 7, u32::MAX]),
+            ..Peer::new(4)
+        };
+        node
+    }
+
+    fn frame(random: &mut Stream) -> Frame {
+        let mut one_of = |values: &[u32]| one_of(random, values);
+        let route = Route { origin: NodeId(2), target: Destination::All };
+        Frame {
+            kind: [Kind::Careful, Kind::Update][one_of(&[0, 0, 0, 1]) as usize],
+            flags: Flags { last: one_of(&[0, 1]) > 0, ..Flags::default() },
+            wants_ack: false,
+            again: false,
+            from: NodeId(one_of(&[0, 1, 1, 1, 2, 3]) as u16),
+            to: [Destination::Node(NodeId(0)), Destination::All][one_of(&[0, 0, 0, 1]) as usize],
+            event: EventId(1),
+            fragment: one_of(&[0, 0, 1, 1 << 20]),
+            grant: one_of(&[0, 0, 1, 4]) as u16,
+            back: one_of(&[0, 0, 0, 1]) as u16,
+            complete: EventId(0),
+            asks: 0,
+            route: [None, Some(route)][one_of(&[0, 0, 0, 1]) as usize],
+            counter: one_of(&[0, 7, u32::MAX]),
+            data: Bytes::from_static(b"four"),
+            list: Vec::new(),
         }
-        assert!(plain > 200 && justified > plain + 200, "{plain} of {justified}");
+    }
+
+    /// All that a node holds but the place of the peer that it changed last.
+    fn state(node: &Careful) -> String {
+        let mut all = node.clone();
+        all.peer(NodeId(1));
+        format!("{all:?}")
+    }
+
+    /// A fragment that is next is taken in as any frame is, and its octets are.
+    #[test]
+    fn what_is_next_is_taken_in_as_any_frame() {
+        let mut random = Seed(14).stream("frames");
+        let (mut next, mut good) = (0, 0);
+        for round in 0..20_000 {
+            let mut node = node(&mut random, round % 5 == 0);
+            let mut frame = frame(&mut random);
+            if frame.kind == Kind::Update {
+                frame.route = None;
+            }
+            let mut octets = BytesMut::new();
+            frame.encode(&mut octets);
+            let (mut plain, mut heard) = (node.clone(), node.clone());
+            node.arrive_any(AT, frame.clone());
+            good += u32::from(node.failure().is_none());
+            next += u32::from(Head::of(&frame).is_some_and(|head| plain.is_next(&head)));
+            plain.arrive(AT, frame.clone());
+            assert_eq!(heard.hear(AT, octets.freeze()), Ok(frame.from));
+            assert_eq!(state(&plain), state(&node), "{frame:?}");
+            assert_eq!(state(&heard), state(&node), "{frame:?}");
+        }
+        assert!(next > 200 && good > next + 200, "{next} of {good}");
+    }
+
+    /// What is posted is what would be sent, octet for octet, and leaves the node the same.
+    #[test]
+    fn what_is_posted_is_what_would_be_sent() {
+        let mut random = Seed(15).stream("fragments");
+        let mut posted = 0;
+        for round in 0..10_000 {
+            let mut sends = node(&mut random, round % 5 == 0);
+            if one_of(&mut random, &[0, 0, 0, 1]) > 0 {
+                sends.audits(AT);
+                sends.asked.insert(NodeId(2));
+            }
+            let mut posts = sends.clone();
+            let to = match one_of(&mut random, &[0, 1, 1, 2]) {
+                0 => Destination::All,
+                node => Destination::Node(NodeId(node as u16)),
+            };
+            let flags = Flags { last: one_of(&mut random, &[0, 1]) > 0, ..Flags::default() };
+            let (event, data) =
+                (EventId(one_of(&mut random, &[0, 5])), Bytes::from_static(b"word"));
+            let fragment = Fragment { to, event, flags, following: 0, data };
+            let before = state(&posts);
+            let Some(header) = posts.post(&fragment) else {
+                assert_eq!(state(&posts), before);
+                continue;
+            };
+            posted += 1;
+            sends.send(AT, fragment).unwrap();
+            assert_eq!(sends.transmit(AT).unwrap().header(), header);
+            let rest = |node: &mut Careful| -> Vec<Frame> {
+                std::iter::from_fn(|| node.transmit(AT)).collect()
+            };
+            assert_eq!(rest(&mut posts), rest(&mut sends));
+            assert!(!posts.has_frames());
+            assert_eq!(state(&posts), state(&sends));
+        }
+        assert!(posted > 2000, "{posted}");
     }
 }

@@ -1,7 +1,7 @@
 //! Credits: what may be sent, what has come and is done with, and the updates that open windows again (§5).
 
 use super::peer::Peer;
-use super::{COPY, Careful, Taken};
+use super::{COPY, Careful};
 use crate::cstar::{BufferId, Destination, EventId, Failure, Flags, Frame, Kind, NodeId};
 
 impl Careful {
@@ -83,11 +83,12 @@ impl Careful {
         }
     }
 
-    /// A frame of `from` is done with: it is owed, and an update may be due.
+    /// A frame of `from` is done with, of which so many lay in a buffer: it is owed, and an update may be due.
     #[inline]
-    pub(super) fn freed(&mut self, from: NodeId) {
+    pub(super) fn freed(&mut self, from: NodeId, held: u32) {
         let (retired, at_half) = (self.retire(from), self.settings.at_half);
         let peer = self.peer(from);
+        peer.held -= held;
         peer.owed += u32::from(!retired);
         if peer.is_due(at_half) {
             self.due.insert(from);
@@ -145,17 +146,14 @@ impl Careful {
 
     /// Copies frames of a peer out of the adapter if it has used up half its window and the application does not receive:
     /// two for each that comes, so that an update is due before the window is closed.
-    #[inline]
     pub(super) fn copy_out(&mut self, from: NodeId) {
         for _ in 0..2 {
             let peer = self.peer(from);
-            // What is reserved is no right to stay here: it is done with when its message is.
-            let window = peer.window + peer.lent;
-            // What is promised it will have at once.
-            let has = peer.theirs + if peer.promised { peer.owed } else { 0 };
-            if has > (window + peer.reserved) / 2 {
+            if peer.has_half() {
                 return;
             }
+            // What is reserved is no right to stay here: it is done with when its message is.
+            let window = peer.window + peer.lent;
             let keep = (window / 4).min(window.saturating_sub(2 + window / 2));
             if peer.held <= keep || !self.copy_out_latest(from) {
                 return;
@@ -165,8 +163,7 @@ impl Careful {
 
     /// Copies the latest frame of a peer out of the adapter. Whether there was one, and room for it.
     fn copy_out_latest(&mut self, from: NodeId) -> bool {
-        let taken = |BufferId(place)| self.buffers.get(place as usize).copied().flatten();
-        let is_theirs = |buffer| taken(buffer).is_some_and(|it| it.owner == from);
+        let is_theirs = |buffer| self.buffers.owner(buffer) == Some(from);
         let Some(stored) = self.inbox.latest_on_board(is_theirs) else { return false };
         let (bytes, buffer) = (stored.data.len() as u64, stored.buffer.take());
         self.tally.copied += bytes;
@@ -186,32 +183,15 @@ impl Careful {
     #[inline]
     pub(super) fn give_back(&mut self, buffer: Option<BufferId>) {
         let Some(buffer) = buffer else { return };
-        let Some(place) = self.buffers.get_mut(buffer.0 as usize) else { return };
-        let Some(taken) = place else { return };
-        taken.users -= 1;
-        if taken.users > 0 {
-            return;
+        if let Some(from) = self.buffers.give_back(buffer) {
+            self.freed(from, 1);
         }
-        let from = taken.owner;
-        *place = None;
-        self.free.push(buffer);
-        self.memory.receive -= 1;
-        self.peer(from).held -= 1;
-        self.freed(from);
     }
 
     /// Takes a receive buffer for a frame of a peer, with so many users.
     #[inline]
     pub(super) fn take_buffer(&mut self, owner: NodeId, users: u32) -> BufferId {
-        let taken = Some(Taken { owner, users });
-        let buffer = self.free.pop().unwrap_or(BufferId(self.buffers.len() as u32));
-        match self.buffers.get_mut(buffer.0 as usize) {
-            Some(place) => *place = taken,
-            None => self.buffers.push(taken),
-        }
         self.peer(owner).held += 1;
-        self.memory.receive += 1;
-        self.memory.receive_most = self.memory.receive_most.max(self.memory.receive);
-        buffer
+        self.buffers.take(owner, users)
     }
 }

@@ -88,7 +88,7 @@ impl Careful {
     }
 
     /// Sends a fragment of this node's own to those next on its way.
-    pub(super) fn post(&mut self, grid: Grid, frame: &Frame) {
+    pub(super) fn set_out(&mut self, grid: Grid, frame: &Frame) {
         let target = frame.to;
         for next in grid.onward(self.me, self.me, target) {
             let route = Some(Route { origin: self.me, target });

@@ -25,13 +25,15 @@ mod tests;
 pub use grid::Grid;
 pub use settings::CarefulSettings;
 
+use super::buffers::Buffers;
+use super::frame::Head;
 use super::inbox::{Inbox, Stored};
 use super::numbers::Numbers;
 use super::{
     Blocked, BufferId, Cluster, ClusterError, Counters, Delivery, Destination, EventId, Failure,
-    Fragment, Frame, Kind, Layer, Memory, NodeId, Operation, Source, Tally,
+    Fragment, Frame, FrameError, Kind, Layer, Memory, NodeId, Operation, Source, Tally,
 };
-use audit::is_audit;
+use bytes::{Buf, Bytes};
 use forward::Transit;
 use loans::Loans;
 use peer::Peers;
@@ -71,26 +73,16 @@ pub struct Careful {
     inbox: Inbox,
     numbers: Numbers,
     out: VecDeque<Frame>,
-    /// The receive buffers that were used so far; those of what waits, and the application's, are taken.
-    buffers: Vec<Option<Taken>>,
-    /// Those that have none.
-    free: Vec<BufferId>,
+    /// Those of what waits, of what is handed on, and the application's are taken.
+    buffers: Buffers,
     sent_to_all: u32,
     /// The latest event that was sent under.
     latest: EventId,
     waits: Option<Waits>,
     tally: Tally,
+    /// What is copied.
     memory: Memory,
     failure: Option<Failure>,
-}
-
-/// A receive buffer with a frame in it.
-#[derive(Debug, Clone, Copy)]
-struct Taken {
-    /// The peer that sent the frame.
-    owner: NodeId,
-    /// Those that have not done with it: the application, and nodes to which it is handed on.
-    users: u32,
 }
 
 /// What the application waits for, and when the peers are asked about it.
@@ -142,8 +134,7 @@ impl Careful {
             inbox: Inbox::default(),
             numbers: Numbers::default(),
             out: VecDeque::new(),
-            buffers: Vec::new(),
-            free: Vec::new(),
+            buffers: Buffers::default(),
             sent_to_all: 0,
             latest: EventId(0),
             waits: None,
@@ -156,6 +147,31 @@ impl Careful {
     /// Frames that each node may send to each other at the start, in a grid at least.
     pub fn window(&self) -> u32 {
         self.window
+    }
+
+    /// Takes a fragment that may be sent. Returns what its frame says; in a grid, before its way is in it.
+    #[inline]
+    fn head(&mut self, fragment: &Fragment) -> Head {
+        self.waits = None;
+        self.tally.note(Operation::ShrinkWindow);
+        self.tally.note(Operation::FillUpdate);
+        self.latest = self.latest.max(fragment.event);
+        let number = self.numbers.next(fragment);
+        let &Fragment { to, event, flags, .. } = fragment;
+        // In a grid it is charged to each of those next on its way.
+        let (grant, counter) = if self.grid.is_none() { self.charge(to) } else { (0, 0) };
+        Head {
+            kind: Kind::Careful,
+            flags,
+            wants_ack: false,
+            from: self.me,
+            to,
+            event,
+            fragment: number,
+            grant,
+            complete: EventId(0),
+            counter,
+        }
     }
 }
 
@@ -183,34 +199,10 @@ impl Layer for Careful {
             self.awaits(now, Source::Node(peer));
             return Err(Blocked::Window(fragment, peer));
         }
-        self.waits = None;
-        self.tally.note(Operation::ShrinkWindow);
-        self.tally.note(Operation::FillUpdate);
-        self.latest = self.latest.max(fragment.event);
-        let number = self.numbers.next(&fragment);
-        let Fragment { to, event, flags, following, data } = fragment;
-        // In a grid it is charged to each of those next on its way.
-        let (grant, counter) = if self.grid.is_none() { self.charge(to) } else { (0, 0) };
-        let frame = Frame {
-            kind: Kind::Careful,
-            flags,
-            wants_ack: false,
-            again: false,
-            from: self.me,
-            to,
-            event,
-            fragment: number,
-            grant,
-            back: 0,
-            complete: EventId(0),
-            asks: 0,
-            route: None,
-            counter,
-            data,
-            list: Vec::new(),
-        };
+        let (head, Fragment { to, following, data, .. }) = (self.head(&fragment), fragment);
+        let frame = head.frame(data);
         match self.grid {
-            Some(grid) => self.post(grid, &frame),
+            Some(grid) => self.set_out(grid, &frame),
             None => self.out.push_back(frame),
         }
         if let (0, Destination::Node(node), Some(_)) = (following, to, self.settings.reserve) {
@@ -218,6 +210,15 @@ impl Layer for Careful {
             self.settle(node);
         }
         Ok(())
+    }
+
+    #[inline]
+    fn post(&mut self, fragment: &Fragment) -> Option<[u8; Frame::HEADER as usize]> {
+        let first = self.out.is_empty() && self.grid.is_none() && self.loans.is_none();
+        if !first || self.closed(fragment.to).is_some() {
+            return None;
+        }
+        Some(self.head(fragment).octets(fragment.data.len() as u32))
     }
 
     #[inline]
@@ -240,48 +241,32 @@ impl Layer for Careful {
     }
 
     fn arrive(&mut self, now: Time, frame: Frame) {
-        if self.failure.is_some() || !self.is_promised(&frame) {
-            return;
+        match Head::of(&frame) {
+            Some(head) if self.is_next(&head) => self.take_in(&head, frame.data),
+            _ => self.arrive_any(now, frame),
         }
-        let from = frame.from;
-        if is_audit(&frame) {
-            if frame.wants_ack {
-                self.is_audited(now, from);
+    }
+
+    #[inline]
+    fn hear(&mut self, now: Time, mut octets: Bytes) -> Result<NodeId, FrameError> {
+        match Head::careful(&octets) {
+            Some(head) if self.is_next(&head) => {
+                octets.advance(Frame::HEADER as usize);
+                self.take_in(&head, octets);
+                Ok(head.from)
             }
-            return;
+            _ => self.hear_any(now, octets),
         }
-        let peer = self.peer(from);
-        peer.theirs -= 1;
-        peer.ours += u32::from(frame.grant);
-        peer.used |= frame.grant > 0;
-        peer.recent = peer.recent.saturating_add(u32::from(frame.kind == Kind::Careful));
-        if let Some(loans) = &mut self.loans {
-            loans.begin(now);
-        }
-        let lends = self.loans.is_some();
-        if (lends || frame.back > 0) && !self.given_back(from, frame.back) {
-            let what = "it gives back more than it was lent";
-            return self.fail(Failure::Protocol { peer: from, what });
-        }
-        if self.settings.reserve.is_some() {
-            self.is_asked(from, frame.asks);
-            self.settle(from);
-        }
-        self.tally.note(Operation::ProcessUpdate);
-        self.tally.note(Operation::TrackEvent);
-        self.tally.note(Operation::ShrinkSender);
-        if frame.kind == Kind::Update {
-            self.freed(from);
-        } else {
-            self.keep(frame);
-            self.tally.note(Operation::SkipCopyOut);
-        }
-        // An update takes a credit too: data that wait may have to make room for the last ones.
-        self.copy_out(from);
     }
 
     fn damaged(&mut self, _now: Time) {
         self.fail(Failure::Damaged);
+    }
+
+    #[inline]
+    fn has_frames(&self) -> bool {
+        let updates = !self.due.is_empty() || !self.asked.is_empty();
+        !self.out.is_empty() || updates || self.grid.is_some()
     }
 
     #[inline]
@@ -294,14 +279,17 @@ impl Layer for Careful {
         {
             return Some(frame);
         }
-        if self.asked.is_empty() && self.due.is_empty() { None } else { self.update() }
+        if self.has_frames() { self.update() } else { None }
     }
 
     #[inline]
     fn deadline(&self) -> Option<Time> {
         let audit = self.waits.filter(|_| self.settings.audit.is_some()).map(|waits| waits.audit);
         let lease = self.loans.and_then(|loans| loans.ends);
-        audit.into_iter().chain(lease).min()
+        match (audit, lease) {
+            (Some(audit), Some(lease)) => Some(audit.min(lease)),
+            (one, other) => one.or(other),
+        }
     }
 
     fn expire(&mut self, now: Time) {
@@ -321,7 +309,8 @@ impl Layer for Careful {
     }
 
     fn memory(&self) -> Memory {
-        Memory { state: self.peers.bytes(), ..self.memory }
+        let (receive, receive_most) = (self.buffers.taken(), self.buffers.most());
+        Memory { receive, receive_most, state: self.peers.bytes(), ..self.memory }
     }
 
     fn counters(&self) -> Counters {

@@ -61,6 +61,7 @@ impl Peer {
     }
 
     /// Grants what is owed, at most `most`. Returns how much.
+    #[inline]
     pub fn grant(&mut self, most: u32) -> u32 {
         let granted = self.owed.min(most);
         self.owed -= granted;
@@ -69,7 +70,23 @@ impl Peer {
         granted
     }
 
+    /// A frame of it has come, with a grant.
+    #[inline]
+    pub fn credit(&mut self, grant: u16) {
+        self.theirs -= 1;
+        self.ours += u32::from(grant);
+        self.used |= grant > 0;
+    }
+
+    /// Whether it may send more than half of its frames, with what is promised, which it will have at once.
+    #[inline]
+    pub fn has_half(&self) -> bool {
+        let has = self.theirs + if self.promised { self.owed } else { 0 };
+        has > (self.window + self.lent + self.reserved) / 2
+    }
+
     /// Takes a frame to it alone off its window. Returns the frame's counter.
+    #[inline]
     pub fn count(&mut self) -> u32 {
         self.ours -= 1;
         self.used = true;
@@ -78,6 +95,7 @@ impl Peer {
     }
 
     /// Whether an update of what it is owed is due; `at_half` if it is at half a window already.
+    #[inline]
     pub fn is_due(&self, at_half: bool) -> bool {
         let half = (self.window + self.lent + self.reserved) / 2;
         self.promised || self.owed > half || (at_half && self.owed > 0 && self.owed >= half)

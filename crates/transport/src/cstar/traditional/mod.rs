@@ -13,6 +13,8 @@ mod tests;
 
 pub use settings::TraditionalSettings;
 
+use super::buffers::Buffers;
+use super::frame::Head;
 use super::inbox::{Inbox, Stored};
 use super::numbers::Numbers;
 use super::{
@@ -66,8 +68,7 @@ pub struct Traditional {
     acknowledged: BTreeMap<NodeId, EventId>,
     /// Fragments asked for and not come.
     requested: BTreeSet<(NodeId, EventId, u32)>,
-    buffers: BTreeSet<BufferId>,
-    next_buffer: u32,
+    buffers: Buffers,
     waits: Option<Waits>,
     tally: Tally,
     memory: Memory,
@@ -121,8 +122,7 @@ impl Traditional {
             latest: EventId(0),
             acknowledged: BTreeMap::new(),
             requested: BTreeSet::new(),
-            buffers: BTreeSet::new(),
-            next_buffer: 0,
+            buffers: Buffers::default(),
             waits: None,
             tally: Tally::default(),
             memory: Memory::default(),
@@ -158,6 +158,35 @@ impl Traditional {
         }
     }
 
+    /// Keeps a fragment for which there is room. Returns what its frame says.
+    fn head(&mut self, fragment: &Fragment) -> Head {
+        self.waits = None;
+        SENDING.into_iter().for_each(|operation| self.tally.note(operation));
+        self.latest = self.latest.max(fragment.event);
+        let number = self.numbers.next(fragment);
+        let receivers = self.cluster.others(self.me);
+        self.tally.copied += self.store.keep(number, fragment, receivers, self.settings.on_board);
+        self.memory.send = self.store.len();
+        self.memory.send_most = self.memory.send_most.max(self.memory.send);
+        let &Fragment { to, event, flags, .. } = fragment;
+        Head {
+            kind: Kind::Traditional,
+            flags,
+            wants_ack: self.is_short(),
+            from: self.me,
+            to,
+            event,
+            fragment: number,
+            grant: 0,
+            complete: self.complete,
+            counter: 0,
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.store.len() >= self.cluster.send_buffers
+    }
+
     /// The event before which a frame's sender has everything: the frame says so, or its event does.
     fn claimed(&self, frame: &Frame) -> EventId {
         let inferred = if self.settings.infer { frame.event } else { EventId(0) };
@@ -178,7 +207,7 @@ impl Traditional {
     /// Whether there is room for a fragment: always for what the program waits for, if there is any; for others while
     /// there is a buffer left for each node besides.
     fn accepts(&self, frame: &Frame) -> bool {
-        let free = self.cluster.receive_buffers.saturating_sub(self.buffers.len() as u32);
+        let free = self.cluster.receive_buffers.saturating_sub(self.buffers.taken());
         let awaited = match self.waits.map(|waits| waits.what) {
             Some(Awaited::Fragment(Source::Node(node), event)) => {
                 node == frame.from && event == frame.event
@@ -201,13 +230,8 @@ impl Traditional {
             self.counters.refused += 1;
             return;
         } else if self.accepts(&frame) {
-            let buffer = BufferId(self.next_buffer);
-            self.next_buffer = self.next_buffer.wrapping_add(1);
-            let stored = Stored { from, fragment, data: frame.data, buffer: Some(buffer) };
-            self.inbox.put(event, flags, stored);
-            self.buffers.insert(buffer);
-            self.memory.receive = self.buffers.len() as u32;
-            self.memory.receive_most = self.memory.receive_most.max(self.memory.receive);
+            let buffer = Some(self.buffers.take(from, 1));
+            self.inbox.put(event, flags, Stored { from, fragment, data: frame.data, buffer });
             self.progressed(now);
         } else {
             self.counters.refused += 1;
@@ -348,28 +372,18 @@ fn fragments(entry: &Entry) -> impl Iterator<Item = (EventId, u32)> + use<> {
 
 impl Layer for Traditional {
     fn send(&mut self, now: Time, fragment: Fragment) -> Result<(), Blocked> {
-        if self.store.len() >= self.cluster.send_buffers {
+        if self.is_full() {
             self.awaits(now, Awaited::Buffers);
             return Err(Blocked::Buffers(fragment));
         }
-        self.waits = None;
-        SENDING.into_iter().for_each(|operation| self.tally.note(operation));
-        self.latest = self.latest.max(fragment.event);
-        let number = self.numbers.next(&fragment);
-        let (me, cluster) = (self.me, self.cluster);
-        let (one, all) = match fragment.to {
-            Destination::Node(node) => (Some(node), None),
-            Destination::All => (None, Some(cluster.others(me))),
-        };
-        let receivers = one.into_iter().chain(all.into_iter().flatten());
-        self.tally.copied += self.store.keep(number, &fragment, receivers, self.settings.on_board);
-        self.memory.send = self.store.len();
-        self.memory.send_most = self.memory.send_most.max(self.memory.send);
-        let Fragment { to, event, flags, data, .. } = fragment;
-        let wants_ack = self.is_short();
-        let frame = self.frame(Kind::Traditional, to, event);
-        self.out.push_back(Frame { flags, fragment: number, data, wants_ack, ..frame });
+        let frame = self.head(&fragment).frame(fragment.data);
+        self.out.push_back(frame);
         Ok(())
+    }
+
+    fn post(&mut self, fragment: &Fragment) -> Option<[u8; Frame::HEADER as usize]> {
+        let first = self.out.is_empty() && !self.is_full();
+        first.then(|| self.head(fragment).octets(fragment.data.len() as u32))
     }
 
     fn take(&mut self, from: Source, event: EventId) -> Option<Delivery> {
@@ -378,8 +392,7 @@ impl Layer for Traditional {
         if delivery.status == super::Status::EventDone {
             self.complete = self.complete.max(EventId(event.0.saturating_add(1)));
             // All of what was asked for has come.
-            let later = self.requested.iter().filter(|it| it.1 >= self.complete).copied();
-            self.requested = later.collect();
+            self.requested.retain(|it| it.1 >= self.complete);
         }
         Some(delivery)
     }
@@ -389,8 +402,7 @@ impl Layer for Traditional {
     }
 
     fn release(&mut self, _now: Time, buffer: BufferId) {
-        self.buffers.remove(&buffer);
-        self.memory.receive = self.buffers.len() as u32;
+        self.buffers.give_back(buffer);
     }
 
     fn arrive(&mut self, now: Time, frame: Frame) {
@@ -412,6 +424,12 @@ impl Layer for Traditional {
     /// It will be missed, and asked for.
     fn damaged(&mut self, _now: Time) {}
 
+    #[inline]
+    fn has_frames(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    #[inline]
     fn transmit(&mut self, _now: Time) -> Option<Frame> {
         self.out.pop_front()
     }
@@ -444,7 +462,8 @@ impl Layer for Traditional {
 
     fn memory(&self) -> Memory {
         let peers = self.acknowledged.len() * size_of::<(NodeId, EventId)>();
-        Memory { state: peers as u64, ..self.memory }
+        let (receive, receive_most) = (self.buffers.taken(), self.buffers.most());
+        Memory { receive, receive_most, state: peers as u64, ..self.memory }
     }
 
     fn counters(&self) -> Counters {

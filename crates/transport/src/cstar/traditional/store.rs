@@ -3,6 +3,7 @@
 use crate::cstar::{Destination, EventId, Flags, Fragment, NodeId};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound::{Excluded, Included};
 
 /// A fragment's event, its destination (`None` for all), and its number under both.
 pub(super) type Label = (EventId, Option<NodeId>, u32);
@@ -12,7 +13,7 @@ pub(super) type Label = (EventId, Option<NodeId>, u32);
 pub(super) struct Descriptor {
     pub flags: Flags,
     pub data: Bytes,
-    /// Who has not acknowledged it.
+    /// Who has not acknowledged it, if it is for all: else it is awaited of its receiver.
     awaited: BTreeSet<NodeId>,
     /// Whether it lies on the adapter, else in memory.
     on_board: bool,
@@ -32,23 +33,23 @@ impl Store {
         self.sent.len() as u32
     }
 
-    /// Keeps a fragment that is sent to `receivers`, on the adapter, which has room for so many. Returns the bytes that had
+    /// Keeps a fragment that is sent to one node or to all `others`, on the adapter, which has room for so many. Returns the bytes that had
     /// to be copied to memory for it.
     pub fn keep(
         &mut self,
         number: u32,
         fragment: &Fragment,
-        receivers: impl Iterator<Item = NodeId>,
+        others: impl Iterator<Item = NodeId>,
         room: u32,
     ) -> u64 {
         let copied = if self.on_board >= room { self.copy_oldest() } else { 0 };
-        let to = match fragment.to {
-            Destination::Node(node) => Some(node),
-            Destination::All => None,
+        let (to, awaited) = match fragment.to {
+            Destination::Node(node) => (Some(node), BTreeSet::new()),
+            Destination::All => (None, others.collect()),
         };
         let label = (fragment.event, to, number);
         let (flags, data) = (fragment.flags, fragment.data.clone());
-        let descriptor = Descriptor { flags, data, awaited: receivers.collect(), on_board: true };
+        let descriptor = Descriptor { flags, data, awaited, on_board: true };
         self.sent.insert(label, descriptor);
         self.board.push_back(label);
         self.on_board += 1;
@@ -68,16 +69,26 @@ impl Store {
 
     /// `node` has all fragments of events from `from` on and before `until`. Answers how many of them are done with.
     pub fn acknowledge(&mut self, node: NodeId, from: EventId, until: EventId) -> u32 {
-        let labels: Vec<Label> =
-            self.sent.range((from, None, 0)..(until, None, 0)).map(|(label, _)| *label).collect();
-        labels.into_iter().filter(|label| self.has(node, label)).count() as u32
+        let (mut next, end) = (Included((from, None, 0)), Excluded((until, None, 0)));
+        let mut done = 0;
+        while let Some((&label, _)) = self.sent.range((next, end)).next() {
+            done += u32::from(self.has(node, &label));
+            next = Excluded(label);
+        }
+        done
     }
 
     /// `node` has this fragment. Whether it is done with.
     pub fn has(&mut self, node: NodeId, label: &Label) -> bool {
         let Some(descriptor) = self.sent.get_mut(label) else { return false };
-        descriptor.awaited.remove(&node);
-        if !descriptor.awaited.is_empty() {
+        let done = match label.1 {
+            Some(receiver) => receiver == node,
+            None => {
+                descriptor.awaited.remove(&node);
+                descriptor.awaited.is_empty()
+            }
+        };
+        if !done {
             return false;
         }
         if let Some(descriptor) = self.sent.remove(label)
@@ -105,6 +116,6 @@ impl Store {
     /// The oldest, and one who has not acknowledged it.
     pub fn oldest(&self) -> Option<(Label, NodeId)> {
         let (label, descriptor) = self.sent.first_key_value()?;
-        Some((*label, *descriptor.awaited.first()?))
+        Some((*label, label.1.or_else(|| descriptor.awaited.first().copied())?))
     }
 }

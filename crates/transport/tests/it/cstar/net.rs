@@ -1,6 +1,6 @@
 //! A cluster in one process: random programs, over a network in which whatever can happen next is drawn.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
 use std::collections::{BTreeSet, VecDeque};
 use trunkline_core::{Probability, Seed, Span, Stream, Time};
@@ -245,21 +245,42 @@ impl Net {
     }
 
     fn step(&mut self, node: usize) {
-        let (now, peer) = (self.now, &mut self.peers[node]);
+        let now = self.now;
+        let peer = &mut self.peers[node];
         if let Some(buffer) = peer.held.take() {
             peer.layer.release(now, buffer);
         }
         match peer.program.pop_front() {
-            Some(Op::Send(fragment)) => {
-                if let Err(blocked) = peer.layer.send(now, fragment) {
-                    peer.program.push_front(Op::Send(blocked.into_fragment()));
-                    peer.ready = false;
-                }
-            }
+            Some(Op::Send(fragment)) => self.send(node, fragment),
             Some(Op::Receive(event)) => self.receive(node, event),
             None => {}
         }
         self.transmit(node);
+    }
+
+    /// Nodes of odd numbers post what they can and hear octets; the others queue what they send and are handed frames.
+    fn send(&mut self, node: usize, fragment: Fragment) {
+        let peer = &mut self.peers[node];
+        let posted = if node % 2 == 1 { peer.layer.post(&fragment) } else { None };
+        if let Some(header) = posted {
+            let octets = [&header[..], &fragment.data].concat();
+            let frame = Frame::decode(octets.into()).expect("a header and its octets are a frame");
+            return self.carry(node, frame);
+        }
+        if let Err(blocked) = peer.layer.send(self.now, fragment) {
+            peer.program.push_front(Op::Send(blocked.into_fragment()));
+            peer.ready = false;
+        }
+    }
+
+    fn hear(&mut self, node: usize, frame: Frame) {
+        let layer = &mut self.peers[node].layer;
+        if node.is_multiple_of(2) {
+            return layer.arrive(self.now, frame);
+        }
+        let mut octets = BytesMut::new();
+        frame.encode(&mut octets);
+        assert_eq!(layer.hear(self.now, octets.freeze()), Ok(frame.from));
     }
 
     /// What is delivered is what its sender sent, and comes once.
@@ -294,7 +315,7 @@ impl Net {
             if twice {
                 self.wires[wire].push(frame.clone());
             }
-            self.peers[node].layer.arrive(self.now, frame);
+            self.hear(node, frame);
         }
         self.heard(node);
     }
@@ -305,18 +326,20 @@ impl Net {
     }
 
     fn transmit(&mut self, from: usize) {
-        let count = self.peers.len();
         while let Some(frame) = self.peers[from].layer.transmit(self.now) {
-            self.updates += u64::from(frame.kind == Kind::Update);
-            self.fragments += u64::from(matches!(frame.kind, Kind::Careful | Kind::Traditional));
-            match frame.to {
-                Destination::Node(to) => {
-                    self.wires[from * count + usize::from(to.0)].push(frame);
-                }
-                Destination::All => {
-                    for to in (0..count).filter(|&to| to != from) {
-                        self.wires[from * count + to].push(frame.clone());
-                    }
+            self.carry(from, frame);
+        }
+    }
+
+    fn carry(&mut self, from: usize, frame: Frame) {
+        let count = self.peers.len();
+        self.updates += u64::from(frame.kind == Kind::Update);
+        self.fragments += u64::from(matches!(frame.kind, Kind::Careful | Kind::Traditional));
+        match frame.to {
+            Destination::Node(to) => self.wires[from * count + usize::from(to.0)].push(frame),
+            Destination::All => {
+                for to in (0..count).filter(|&to| to != from) {
+                    self.wires[from * count + to].push(frame.clone());
                 }
             }
         }
