@@ -1,15 +1,16 @@
 //! Transfers by protocols of the list: each brings its textbook formula, this room the path's figures for it.
 
 use crate::flow::{Flow, alongside, is_bulk};
-use crate::group::{stage_name, writes};
+use crate::group::{self, stage_name, writes};
 use crate::message::{Terms, one_way};
 use crate::prediction::{Figure, Prediction, Term, What};
 use crate::speech::Packet;
 use crate::talk::{TOGETHER, window_place};
 use crate::throughput::{SECOND, Throughput};
-use crate::way::{Resource, line};
-use std::collections::BTreeSet;
+use crate::way::{Resource, line, line_name};
+use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::{Cause, Span};
+use trunkline_path::Standing;
 use trunkline_path::impairment::LossModel;
 use trunkline_scenario::{Crossing, Listed, Network, Traffic, Workload};
 use trunkline_transport::protocol::{Circumstances, Formula, Shape};
@@ -42,6 +43,7 @@ pub(crate) fn predict(
     alone(network, index, &flow)?;
     let path = circumstances(network, &flow, &traffic.workload, shape);
     let formula = (listed.entry.formula)(&listed.values, &path)?;
+    crowded(network, &flow, shape, formula.together).map_or(Ok(()), Err)?;
     let millibytes = f64::from(shape.unit) * 1e12 / formula.interval.max(1e-9);
     let rate = Throughput::from_millibytes_per_second(millibytes as u64);
     let mut add = |size, what, value, terms| {
@@ -96,7 +98,7 @@ fn circumstances(
     shape: Shape,
 ) -> Circumstances {
     let (talk, unit) = (&flow.there, shape.unit);
-    let mut demands = talk.demands_for(unit, TOGETHER);
+    let mut demands = demands(flow, shape, TOGETHER);
     let (host, processor) = talk.from;
     let write = match workload {
         Workload::Greedy { write, .. } => u64::from(*write),
@@ -109,14 +111,81 @@ fn circumstances(
         + talk.way.latency(&talk.speech.packets(unit))
         + talk.host_receive(unit)
         + talk.acknowledging()
-        + flow.back.way.latency(&[Packet { bytes: shape.answer, controls: 0 }]);
+        + flow.back.way.latency(&[answer(shape)]);
     let slowest = demands.into_values().max().unwrap_or_default();
     Circumstances {
         spacing: slowest.as_nanos() as f64 / TOGETHER as f64,
         answered,
         loss: loss(network, &flow.route.there),
         answer_loss: loss(network, &flow.route.back),
+        units: match workload {
+            Workload::Bulk { bytes, .. } | Workload::Push { bytes, .. } => {
+                bytes.bytes().div_ceil(u64::from(unit))
+            }
+            _ => u64::MAX,
+        },
     }
+}
+
+/// What `units` units and their answers ask of each stage.
+fn demands(flow: &Flow<'_>, shape: Shape, units: u64) -> BTreeMap<Resource, Span> {
+    flow.there.demands_with(shape.unit, units, shape.answers_each.then_some(answer(shape)))
+}
+
+fn answer(shape: Shape) -> Packet {
+    Packet { bytes: shape.answer, controls: 0 }
+}
+
+/// What becomes of units that are `together` in front of the lines that are slower than all stages before, and of their
+/// answers, if they do not find room or are dropped early.
+fn crowded(network: &Network<'_>, flow: &Flow<'_>, shape: Shape, together: u64) -> Option<String> {
+    let waiting = together.saturating_sub(1);
+    let talk = &flow.there;
+    let unit = Packet { bytes: shape.unit + shape.header, controls: 0 };
+    let back = shape.answers_each.then_some((&flow.back.way, answer(shape)));
+    let mut slowest =
+        talk.host_send(shape.unit).max(talk.board_send(shape.unit)).scaled(TOGETHER, 1);
+    let ways = std::iter::once((&talk.way, unit)).chain(back);
+    for (stage, packet) in
+        ways.flat_map(|(way, packet)| way.stages.iter().map(move |it| (it, packet)))
+    {
+        let busy = stage.busy_for(&[packet], TOGETHER);
+        if waiting > 0 && busy > slowest {
+            let drains = busy.scaled(waiting, TOGETHER);
+            let why = no_room(network, stage.resource, (waiting, packet.bytes), drains);
+            if why.is_some() {
+                return why;
+            }
+        }
+        slowest = slowest.max(busy);
+    }
+    None
+}
+
+/// The reason why not all of so many waiting packets of one size stay in the queue of a line, which takes `drains` to
+/// send them.
+fn no_room(
+    network: &Network<'_>,
+    resource: Resource,
+    (waiting, size): (u64, u32),
+    drains: Span,
+) -> Option<String> {
+    let Resource::Line(link, reversed) = resource else { return None };
+    let (spec, name) = (group::line(network, link, reversed), line_name(network, link, reversed));
+    let limit = spec.discipline.limit();
+    if waiting.saturating_mul(limit.weight(size)) > limit.amount() {
+        return Some(format!(
+            "loss: {waiting} packets of {size} bytes that wait overflow the queue of {name} ({limit})"
+        ));
+    }
+    let assumed = spec.discipline.assumptions();
+    let bears = match assumed.standing {
+        Standing::Delay(target) => drains <= target,
+        Standing::Bytes(bytes) => waiting.saturating_mul(size.into()) <= bytes,
+        Standing::Limit | Standing::Unknown => false,
+    };
+    let early = assumed.early.filter(|_| !bears)?;
+    Some(format!("{early} at {name}, where {waiting} packets of {size} bytes wait"))
 }
 
 /// A way loses with 1 − Π(1 − p).
@@ -145,8 +214,7 @@ fn throughput_term(
     formula: &Formula,
     rate: Throughput,
 ) -> Term {
-    let demands = flow.there.demands(shape.unit);
-    let slowest = demands.into_iter().max_by_key(|&(_, span)| span);
+    let slowest = demands(flow, shape, 1).into_iter().max_by_key(|&(_, span)| span);
     let busy = slowest.map(|(resource, span)| {
         let share = 100.0 * span.as_nanos() as f64 / formula.interval;
         format!("; {} is busy {share:.2} %", stage_name(network, resource))

@@ -143,17 +143,26 @@ impl Talk<'_> {
 
     /// The same of `blocks` blocks.
     pub fn demands_for(&self, data: u32, blocks: u64) -> BTreeMap<Resource, Span> {
+        self.demands_with(data, blocks, self.speech.answers().then(Speech::echo))
+    }
+
+    /// The same with an answer of its own to each block, or none.
+    pub fn demands_with(
+        &self,
+        data: u32,
+        blocks: u64,
+        answer: Option<Packet>,
+    ) -> BTreeMap<Resource, Span> {
         let packets = self.speech.packets(data);
         let mut demands = Demands { blocks, each: BTreeMap::new() };
         let (from, to) = (self.from, self.to);
-        let answers = self.speech.answers();
         demands.add(Resource::Processor(from.1), self.host_send(data));
         demands.add(Resource::Board(from.1), self.board_send(data));
         let taking = self.host_receive(data) + self.interrupts(data) + self.read(data);
         demands.add(Resource::Processor(to.1), taking);
         demands.along(&self.way, &packets);
-        if answers {
-            demands.along(&self.back, &[Speech::echo()]);
+        if let Some(answer) = answer {
+            demands.along(&self.back, &[answer]);
             demands.control(from, inward(from));
             demands.control(to, Resource::Board(to.1));
         }

@@ -303,12 +303,14 @@ pub struct Shape {
     pub header: u32,
     /// Bytes of an answer.
     pub answer: u32,
+    /// Whether each unit has an answer of its own.
+    pub answers_each: bool,
 }
 
 /// The properties of a path that a formula has to know and nobody else uses, for units of full size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Circumstances {
-    /// The time for which a unit keeps the slowest stage of the path busy, in nanoseconds.
+    /// The time for which a unit keeps the slowest stage of the path busy, in nanoseconds; its answer too, if each has one.
     pub spacing: f64,
     /// From the sending of a unit to the coming of its answer.
     pub answered: Span,
@@ -316,6 +318,8 @@ pub struct Circumstances {
     pub loss: f64,
     /// The probability that an answer is lost.
     pub answer_loss: f64,
+    /// Units of a transfer. `u64::MAX` if it goes on without end.
+    pub units: u64,
 }
 
 /// The answer of a formula.
@@ -323,6 +327,8 @@ pub struct Circumstances {
 pub struct Formula {
     /// From one unit that is accepted to the next, in the mean of the long run, in nanoseconds.
     pub interval: f64,
+    /// Units that may be in front of the slowest stage together, that in service included.
+    pub together: u64,
     /// The formula.
     pub text: &'static str,
     /// The formula with the numbers put in.

@@ -166,3 +166,87 @@ fn what_no_formula_covers_is_told() {
         assert!(notes.contains(reason), "{keys}: {notes}");
     }
 }
+
+/// The rate that the formulas give for a file over 1 Mbit/s and 50 ms, or why there is none; and the simulator's.
+fn both(link: &str, transport: &str) -> (Result<f64, String>, f64) {
+    let text = format!(
+        "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n\
+         [[link]]\nbetween = ['a', 'b']\nrate = '1Mbit/s'\ndelay = '50ms'\n{link}\n\
+         [[traffic]]\nname = 't'\nkind = 'greedy'\nfrom = 'a'\nto = 'b'\nduration = '300s'\n\
+         transport = {{ {transport} }}\n"
+    );
+    let scenario = Scenario::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
+    let run = trunkline_sim::run(&scenario[0]).expect("a run");
+    assert_eq!(check(&run), []);
+    let found = predictions(&scenario[0]).unwrap();
+    let rate = found.list.iter().find(|found| found.what == What::Throughput);
+    let predicted = match rate.map(|found| found.value) {
+        Some(Figure::Rate(rate)) => Ok(rate.millibytes_per_second() as f64 / 1e3),
+        _ => Err(found.notes.iter().map(|note| note.to_string()).collect()),
+    };
+    (predicted, run.traffic[0].delivered_bytes as f64 / 300.0)
+}
+
+/// A time-out below the round trip, a queue that overflows or drops early, answers or a sender that are slower than
+/// the line: the formula takes it in, or says that it does not.
+#[test]
+fn what_the_formulas_do_not_cover_they_say() {
+    let refused = [
+        ("", "kind = 'stop-and-wait', timeout = '20ms'", "shorter than the round trip"),
+        ("", "kind = 'go-back-n', frames = 4, timeout = '20ms'", "shorter than the round trip"),
+        ("", "kind = 'go-back-n', frames = 40, timeout = '120ms'", "shorter than the round trip"),
+        (
+            "",
+            "kind = 'selective-repeat', frames = 40, timeout = '120ms'",
+            "shorter than the round trip",
+        ),
+        (
+            "",
+            "kind = 'go-back-n', frames = 40, timeout = '150ms', rate = '10Mbit/s'",
+            "shorter than the round trip",
+        ),
+        ("", "kind = 'go-back-n', frames = 400", "give timeout"),
+        ("delay = '40min'", "kind = 'stop-and-wait'", "give timeout"),
+        ("limit = '3p'", "kind = 'go-back-n', frames = 14", "overflow the queue of a>b (3p)"),
+        ("limit = '3p'", "kind = 'selective-repeat', frames = 14", "overflow the queue"),
+        ("discipline = 'red'", "kind = 'go-back-n', frames = 60", "RED"),
+        ("discipline = 'codel'", "kind = 'go-back-n', frames = 60", "CoDel"),
+        (
+            "loss = '5%'",
+            "kind = 'selective-repeat', frames = 16, buffer = 10000, timeout = '500ms', rate = '1Mbit/s'",
+            "alike",
+        ),
+        (
+            "framing = 'ethernet'\nforward = { loss = '5%' }",
+            "kind = 'go-back-n', frames = 14, timeout = '150ms', rate = '1Mbit/s'",
+            "faster than",
+        ),
+        ("limit = '2p'", "kind = 'netblt', interval = '50ms', frame = 1024", "overflow the queue"),
+    ];
+    for (link, transport, why) in refused {
+        let link = if link.contains("delay") {
+            link.replace("delay", "backward = { delay") + " }"
+        } else {
+            link.into()
+        };
+        let (predicted, simulated) = both(&link, transport);
+        match predicted {
+            Ok(rate) => panic!("{link}; {transport}: {rate} B/s predicted, {simulated} simulated"),
+            Err(said) => assert!(said.contains(why), "{link}; {transport}: {said}"),
+        }
+    }
+    let covered = [
+        ("backward = { rate = '4kbit/s' }", "kind = 'go-back-n', frames = 40, frame = 1024"),
+        ("", "kind = 'go-back-n', frames = 40, timeout = '150ms', rate = '100kbit/s'"),
+        ("", "kind = 'selective-repeat', frames = 40, timeout = '150ms', rate = '100kbit/s'"),
+        ("limit = '13p'", "kind = 'go-back-n', frames = 14"),
+        ("limit = '1p'", "kind = 'go-back-n', frames = 40, rate = '1Mbit/s'"),
+        ("discipline = 'red'", "kind = 'stop-and-wait'"),
+        ("discipline = 'codel'", "kind = 'go-back-n', frames = 40, rate = '1Mbit/s'"),
+    ];
+    for (link, transport) in covered {
+        let (predicted, simulated) = both(link, transport);
+        let rate = predicted.unwrap_or_else(|why| panic!("{link}; {transport}: {why}"));
+        assert!((rate / simulated - 1.0).abs() < 0.01, "{link}; {transport}: {rate} {simulated}");
+    }
+}

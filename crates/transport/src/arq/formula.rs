@@ -8,14 +8,20 @@
 //! flow control and error control; Bertsekas and Gallager, *Data Networks*, §2.4). Headers and answers take
 //! their time here too.
 
+use super::header::HEADER;
+use super::timeout::FIRST;
 use super::{Rule, Settings};
 use crate::protocol::{Circumstances, Formula};
+use trunkline_core::{Rate, Span};
 
 const SOURCE: &str =
     "Bertsekas and Gallager, Data Networks, §2.4; Stallings, Data and Computer Communications";
 /// The part of a receiver's buffer that a window may take and almost never stop the sender: less than one frame in a
 /// million has to be sent so many times.
 const RARE: f64 = 1e-6;
+/// Standard deviations within which a window and a line are taken to limit alike: beyond them the formula is within one
+/// per cent of the simulator.
+const SPREADS: f64 = 1.25;
 
 /// The mean time between two accepted frames.
 pub(super) fn interval(
@@ -23,19 +29,59 @@ pub(super) fn interval(
     settings: &Settings,
     path: &Circumstances,
 ) -> Result<Formula, String> {
-    let (t, c) = (path.spacing, nanos(path.answered));
-    let (window, loss) = (settings.frames as f64, both(path));
-    if loss == 0.0 {
-        let interval = (c / window).max(t);
-        return Ok(formula(interval, "max(C / N, t)", format!("max({c} / {window}, {t}) ns")));
+    let pace = pace(settings);
+    // Frames that are sent no faster than the slowest stage takes them wait at the sender; else they wait there, up to a
+    // window of them, and that is a part of the round trip.
+    let keeps = pace.is_some_and(|pace| pace + 1.0 >= path.spacing);
+    let path = &Circumstances { spacing: path.spacing.max(pace.unwrap_or_default()), ..*path };
+    let together = if keeps { 1 } else { path.units.min(settings.frames as u64) };
+    let trip = nanos(path.answered).max(together as f64 * path.spacing);
+    let found = if both(path) == 0.0 {
+        in_time(settings, trip).map(|()| without_losses(settings, path))
+    } else {
+        with_losses(rule, settings, path, (keeps, trip))
+    };
+    found.map(|formula| Formula { together, ..formula })
+}
+
+/// The time from frame to frame of a sender that keeps to a rate.
+fn pace(settings: &Settings) -> Option<f64> {
+    let bits = f64::from(settings.frame + HEADER) * 8.0;
+    settings.rate.map(|rate| (bits * 1e9 / rate.bits_per_second().max(1) as f64).ceil())
+}
+
+/// A time-out below the round trip sends again what is not lost.
+fn in_time(settings: &Settings, trip: f64) -> Result<(), String> {
+    let trip = Span::from_nanos(trip as u64);
+    match settings.timeout {
+        Some(timeout) if timeout < trip => Err(format!(
+            "a time-out that is shorter than the round trip, {trip} with what waits for the line: give a longer timeout"
+        )),
+        None if FIRST < trip => Err(format!(
+            "a time-out that is measured and begins at {FIRST}, below the round trip of {trip}: give timeout"
+        )),
+        _ => Ok(()),
     }
+}
+
+fn without_losses(settings: &Settings, path: &Circumstances) -> Formula {
+    let (t, c, window) = (path.spacing, nanos(path.answered), settings.frames as f64);
+    formula((c / window).max(t), "max(C / N, t)", format!("max({c} / {window}, {t}) ns"))
+}
+
+/// The same with losses, of a sender that keeps to the pace of its line or not.
+fn with_losses(
+    rule: Rule,
+    settings: &Settings,
+    path: &Circumstances,
+    (keeps, trip): (bool, f64),
+) -> Result<Formula, String> {
+    let (c, window, loss) = (nanos(path.answered), settings.frames as f64, both(path));
     let Some(timeout) = settings.timeout.map(nanos) else {
         return Err("losses with a time-out that is measured: give timeout".into());
     };
-    if timeout < c {
-        return Err("a time-out that is shorter than the round trip".into());
-    }
     if settings.frames == 1 {
+        in_time(settings, trip)?;
         let interval = c + loss / (1.0 - loss) * timeout;
         let numbers = format!("{c} + {loss} / (1 − {loss}) × {timeout} ns");
         return Ok(formula(interval, "C + p / (1 − p) × T", numbers));
@@ -43,6 +89,14 @@ pub(super) fn interval(
     if settings.rate.is_none() {
         return Err("losses of a window whose sender does not know its line: give rate".into());
     }
+    if !keeps {
+        let bits = f64::from(settings.frame + HEADER) * 8e9 / path.spacing;
+        let most = Rate::from_bits_per_second(bits as u64);
+        return Err(format!(
+            "losses of a window whose sender is faster than its line: give rate = {most} or less"
+        ));
+    }
+    in_time(settings, trip)?;
     match rule {
         Rule::GoBack => go_back(window, path, timeout),
         Rule::Selective => selective(settings, path, timeout),
@@ -88,6 +142,15 @@ fn selective(settings: &Settings, path: &Circumstances, timeout: f64) -> Result<
     }
     let own = (c + p / (1.0 - p) * timeout) / window;
     let line = t / (1.0 - p);
+    // Both limit it if the frames that want the line are now fewer and now more than it carries: their number varies by
+    // 1/√N of what the time to a frame's next turn does, which is C with q and T with p.
+    let spread = (timeout - c) * (p * (1.0 - p)).sqrt() / ((1.0 - p) * own * window);
+    if (line / own - 1.0).abs() < SPREADS * spread / window.sqrt() {
+        return Err(format!(
+            "a window and a line that limit it alike: give more or fewer frames, or a timeout nearer to the round trip of {}",
+            path.answered
+        ));
+    }
     let numbers =
         format!("max(({c} + {p} / (1 − {p}) × {timeout}) / {window}, {t} / (1 − {p})) ns");
     Ok(formula(own.max(line), "max((C + p / (1 − p) × T) / N, t / (1 − p))", numbers))
@@ -98,10 +161,10 @@ fn both(path: &Circumstances) -> f64 {
     1.0 - (1.0 - path.loss) * (1.0 - path.answer_loss)
 }
 
-fn nanos(span: trunkline_core::Span) -> f64 {
+fn nanos(span: Span) -> f64 {
     span.as_nanos() as f64
 }
 
 fn formula(interval: f64, text: &'static str, numbers: String) -> Formula {
-    Formula { interval, text, numbers, source: SOURCE }
+    Formula { interval, together: 1, text, numbers, source: SOURCE }
 }

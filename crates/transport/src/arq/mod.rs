@@ -85,7 +85,7 @@ const RATE: ProtocolKey = ProtocolKey {
 };
 
 fn shape(values: &Values) -> Shape {
-    Shape { unit: Settings::of(values).frame, header: HEADER, answer: HEADER }
+    Shape { unit: Settings::of(values).frame, header: HEADER, answer: HEADER, answers_each: true }
 }
 
 /// One end.

@@ -3,7 +3,7 @@
 use trunkline_core::Span;
 
 /// Before anything is measured (RFC 6298 §2.1).
-const FIRST: Span = Span::from_secs(1);
+pub(super) const FIRST: Span = Span::from_secs(1);
 /// The least excess of a measured time-out over the round trip (a choice: hosts are late by as much), and the
 /// longest that it backs off to (RFC 6298 §2.5).
 const MARGIN: Span = Span::from_millis(10);

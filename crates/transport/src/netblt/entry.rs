@@ -23,7 +23,8 @@ pub static NETBLT: ProtocolEntry = ProtocolEntry {
     connects_for_each: true,
     shape: |values| {
         let header = dialect(values).data_header() as u32;
-        Shape { unit: values.number("frame").max(1) as u32, header, answer: 12 + 16 + 8 }
+        let (unit, answer) = (values.number("frame").max(1) as u32, 12 + 16 + 8);
+        Shape { unit, header, answer, answers_each: false }
     },
     formula,
 };
@@ -153,9 +154,13 @@ fn formula(values: &Values, path: &Circumstances) -> Result<Formula, String> {
     let bursts = ((packets - 1.0) / size).floor();
     let sending = (bursts * interval.max(size * t)) + (packets - 1.0 - bursts * size) * t;
     let back = (sending + c) / (outstanding * packets);
+    // What comes faster than it leaves stays in front of the slowest stage.
+    let under_way = (outstanding * packets).min(path.units as f64);
+    let together = size.max(under_way * (1.0 - pace / t)).min(under_way);
     let numbers = format!("max({pace}, {t}, ({sending} + {c}) / ({outstanding} × {packets})) ns");
     Ok(Formula {
         interval: pace.max(t).max(back),
+        together: together.ceil() as u64,
         text: "max(I / S, t, (T + C) / (B × n))",
         numbers,
         source: "RFC 998, §§4 and 5.2; RFC 1030, §5",
