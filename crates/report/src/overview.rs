@@ -322,7 +322,7 @@ impl<'a> Table<'a> {
             traffic.course_rate().or_else(whole).map(|rate| (rate, 0.0))
         };
         let why = |run: &Run| match self.of(run, name) {
-            Some(_) => "the run took no time".to_string(),
+            Some(_) => self.noted(run, name).unwrap_or_else(|| "the run took no time".into()),
             None => NO_TRAFFIC.into(),
         };
         self.line(name, "delivered".into(), (rate, why), |(value, _)| number::rate(value, 0.0))

@@ -1,10 +1,11 @@
 //! Keys that do less than what they say, or nothing.
 
 use crate::network::{Over, Ways};
-use crate::{Host, ProtocolPlace, Scenario, Traffic, Transport, Workload};
+use crate::{Host, ProtocolPlace, Scenario, Traffic, Transport, UDP_HEADER, Workload};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use trunkline_path::{DisciplineSpec, LinkSpec, Schedule};
+use trunkline_transport::tcp::{IP_HEADER, TCP_HEADER};
 
 /// Bytes of a trailer of URP (Hawley 1989 §1.1): a block takes so much more than its data.
 const TRAILER: u32 = 4;
@@ -95,12 +96,36 @@ impl Scenario {
             self.block(traffic, known),
             packet(&traffic.transport),
             window(&traffic.transport, self.mtu),
+            marks(&traffic.transport),
             senders(traffic),
             stagger(traffic),
             intervals(traffic),
             self.band(traffic, known),
+            self.stopped(traffic, known),
         ];
         own.into_iter().filter_map(told).collect()
+    }
+
+    /// A token bucket never holds the tokens of a packet that is larger than it.
+    fn stopped(&self, traffic: &Traffic, known: &Ways<'_>) -> Option<String> {
+        let size = full_packet(traffic, self.mtu)?;
+        let hops = known.route(traffic, 0).ok()?.there;
+        hops.into_iter().find_map(|hop| {
+            let (name, discipline) = match hop.over {
+                Over::Link { link, reversed } => {
+                    let wire = &self.links[link];
+                    let spec = if reversed { &wire.backward } else { &wire.forward };
+                    (&wire.name, &spec.discipline)
+                }
+                Over::Medium { medium, .. } => {
+                    (&self.media[medium].name, &self.media[medium].spec.discipline)
+                }
+            };
+            let largest = discipline.assumptions().largest.filter(|&largest| largest < size)?;
+            Some(format!(
+                "transport: no packet of {size} bytes passes the discipline of {name}, whose buckets hold {largest}: give a larger burst (and mtu, if there is a peak)"
+            ))
+        })
     }
 
     /// A block of URP holds bytes of one request, and a request bytes of one system write.
@@ -191,6 +216,36 @@ fn window(transport: &Transport, mtu: u32) -> Option<String> {
             "transport.window = {window} is raised to a segment, {segment}: give a larger window, or a smaller mss"
         )
     })
+}
+
+/// A congestion control that is made of marks asks for them.
+fn marks(transport: &Transport) -> Option<String> {
+    let Transport::Tcp(tcp) = transport else { return None };
+    (tcp.ecn == Some(false) && tcp.offers_ecn() == Some(true)).then(|| {
+        format!(
+            "transport.ecn = false has no effect: {} always asks for marks; leave it out, or give another congestion control",
+            tcp.congestion()
+        )
+    })
+}
+
+/// Bytes of a full packet of a traffic, if its packets are of one size or fill a segment.
+fn full_packet(traffic: &Traffic, mtu: u32) -> Option<u32> {
+    match (&*traffic.transport, &traffic.workload) {
+        (Transport::Datagram, Workload::Paced { size, .. }) => Some(*size),
+        (Transport::Udp, Workload::Paced { size, .. }) => Some(size + UDP_HEADER),
+        (Transport::Tcp(tcp), Workload::Bulk { .. } | Workload::Greedy { .. }) => {
+            Some(tcp.mss.map_or(mtu, |mss| mss + IP_HEADER + TCP_HEADER))
+        }
+        (
+            Transport::Listed(listed),
+            Workload::Bulk { write, .. } | Workload::Greedy { write, .. },
+        ) => {
+            let shape = (listed.entry.shape)(&listed.values);
+            Some(shape.unit.min(*write) + shape.header)
+        }
+        _ => None,
+    }
 }
 
 /// Each host of `from_each` has a flow.

@@ -19,6 +19,8 @@ pub struct Assumptions {
     pub batches: bool,
     /// Whether a packet's priority band counts.
     pub bands: bool,
+    /// Bytes of the largest packet that passes. `None` if all do.
+    pub largest: Option<u32>,
 }
 
 /// How channels that all hold data share a line.
@@ -63,6 +65,7 @@ impl Assumptions {
         cap: None,
         batches: false,
         bands: false,
+        largest: None,
     };
 
     /// The same with channels served by turns of `quantum` bytes.

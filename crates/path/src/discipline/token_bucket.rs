@@ -59,7 +59,8 @@ impl Settings for TokenBucketSettings {
 
     fn assumptions(&self) -> Assumptions {
         let early = (self.mode == Mode::Police).then_some("a policer");
-        Assumptions { cap: self.rate, early, ..Assumptions::FIFO }
+        let largest = Some(self.peak.map_or(self.burst, |_| self.burst.min(self.mtu)));
+        Assumptions { cap: self.rate, early, largest, ..Assumptions::FIFO }
     }
 
     fn check(&self) -> Result<(), SpecError> {

@@ -35,12 +35,11 @@ impl AccessSettings for FddiSettings {
         "ttrt=1ms,synchronous=90%,station_latency=0s,token_bits=0",
     ];
 
-    fn check(&self, medium: &MediumSpec) -> Result<(), SpecError> {
-        let (ttrt, delay) = (self.ttrt, medium.delay);
-        if delay + self.station_latency >= ttrt {
+    fn check_stations(&self, medium: &MediumSpec, count: usize) -> Result<(), SpecError> {
+        let (ttrt, delay, each) = (self.ttrt, medium.delay, self.station_latency);
+        if delay + each.scaled(count as u64, 1) >= ttrt {
             return Err(SpecError::Conflict(format!(
-                "a ring of {delay} with a station_latency of {} leaves no time of a ttrt of {ttrt}: give a longer ttrt",
-                self.station_latency
+                "a ttrt of {ttrt} leaves no time to send: the ring takes {delay} and a station_latency of {each} for each of {count} stations; give a longer ttrt"
             )));
         }
         Ok(())

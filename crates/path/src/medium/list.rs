@@ -48,6 +48,18 @@ macro_rules! media {
             }
         }
 
+        impl MediumSpec {
+            /// Checks what depends on the number of stations, if that is in range.
+            ///
+            /// # Errors
+            /// A setting at odds with so many stations.
+            pub fn check_stations(&self, count: usize) -> Result<(), SpecError> {
+                match &self.access {
+                    $(AccessSpec::$Access(it) => it.check_stations(self, count),)+
+                }
+            }
+        }
+
         /// Every access there is, dispatched without boxing.
         #[derive(Debug)]
         enum AnyAccess {

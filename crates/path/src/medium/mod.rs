@@ -80,6 +80,14 @@ trait AccessSettings: Keys + Copy {
     fn check(&self, _medium: &MediumSpec) -> Result<(), SpecError> {
         Ok(())
     }
+
+    /// Checks what depends on the number of stations, which is in range.
+    ///
+    /// # Errors
+    /// Settings at odds with so many stations.
+    fn check_stations(&self, _medium: &MediumSpec, _count: usize) -> Result<(), SpecError> {
+        Ok(())
+    }
 }
 
 /// What an access is built on.

@@ -23,6 +23,8 @@ pub struct Heard<P> {
     pub to: StationId,
     /// How long its own bits took, of the time since it entered.
     pub nominal: Span,
+    /// How long it kept its own station sending, of that.
+    pub sending: Span,
     /// How long it was on its way from station to station.
     pub way: Span,
     /// The packet, its ledger complete.
@@ -33,7 +35,7 @@ pub struct Heard<P> {
 #[derive(Debug)]
 pub(super) struct Stations<P> {
     pub(super) list: Vec<Station<P>>,
-    wire: Wire,
+    pub(super) wire: Wire,
     /// Frames that switches hold.
     pub(super) transit: Transit<P>,
     /// What has been sent, by when it comes to its station and in the order of sending.
@@ -166,24 +168,27 @@ impl<P: Carried> Stations<P> {
         let frame = self.list[from.0].frame.take();
         let Some(Addressed { to, packet }) = frame.and_then(|it| it.packet) else { return };
         let copy = match to {
-            To::One(to) => return self.set_out((from, to), departed, length, way(to), packet),
+            To::One(to) => {
+                return self.set_out((from, to), departed, (length, length), way(to), packet);
+            }
             To::All(copy) => copy,
         };
         let mut others = (0..self.list.len()).map(StationId).filter(|&to| to != from);
         let Some(last) = others.next_back() else { return };
         for to in others {
             self.list[from.0].counts.duplicated += 1;
-            self.set_out((from, to), departed, length, way(to), copy(&packet));
+            self.set_out((from, to), departed, (length, length), way(to), copy(&packet));
         }
-        self.set_out((from, last), departed, length, way(last), packet);
+        self.set_out((from, last), departed, (length, length), way(last), packet);
     }
 
-    /// A packet that left at `departed` is under way to a station, where it is `delay` later.
+    /// A packet that left at `departed` is under way to a station, where it is `delay` later. Its bits took `length`, and
+    /// kept its own station sending for `own` of that.
     pub(super) fn set_out(
         &mut self,
         (from, to): (StationId, StationId),
         departed: Time,
-        length: Span,
+        (length, own): (Span, Span),
         delay: Span,
         mut packet: P,
     ) {
@@ -192,9 +197,11 @@ impl<P: Carried> Stations<P> {
             book_departure(&mut packet, departed, length);
             packet.book(Cause::Propagate, delay);
         }
-        let release = departed + delay;
-        self.under_way
-            .insert((release, self.sent), Heard { release, from, to, nominal, way: delay, packet });
+        let (release, sending) = (departed + delay, own.min(nominal));
+        self.under_way.insert(
+            (release, self.sent),
+            Heard { release, from, to, nominal, sending, way: delay, packet },
+        );
         self.sent += 1;
     }
 

@@ -68,7 +68,8 @@ impl<P: Carried> Stations<P> {
     /// A frame on its way comes to `to` at `release`. Its bits took `own`, and cables and switches `way`.
     pub fn land(&mut self, frame: FrameId, to: StationId, release: Time, own: Span, way: Span) {
         if let Some((from, packet)) = self.copy_of(frame) {
-            self.set_out((from, to), release.before(way), own, way, packet);
+            let sending = self.wire.nominal(packet.size(), packet.controls());
+            self.set_out((from, to), release.before(way), (own, sending), way, packet);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Elements;
 use super::error::Wrong;
+use super::media;
 use super::reader::Reader;
 use crate::network::Ways;
 use crate::{RouteError, Scenario, Start, Traffic, Transport, UDP_HEADER, Workload};
@@ -149,6 +150,8 @@ fn media(scenario: &Scenario, names: &Names<'_>, elements: &Elements<'_>) -> Res
             let problem = format!("found {count} of them: give 2 to {most} hosts or nodes");
             return Err(table.wrong("stations", problem));
         }
+        let spec = &medium.spec;
+        spec.check_stations(medium.stations.len()).map_err(|error| media::blame(table, &error))?;
         if links.contains(medium.name.as_str()) {
             return Err(table.found("name", "a link has this name already: give another"));
         }

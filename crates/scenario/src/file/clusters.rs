@@ -73,6 +73,8 @@ pub(super) fn cluster(
         let kind = medium.access.kind();
         return Err(table.found("nodes", &format!("a medium of kind {kind} joins at most {most}")));
     }
+    let nodes = usize::from(layout.nodes);
+    medium.check_stations(nodes).map_err(|error| media::blame(table, &error))?;
     let cluster = Cluster {
         name: table.name("name")?,
         medium,

@@ -210,9 +210,14 @@ fn finish(table: &Reader<'_>, direction: &str, draft: Draft<'_>) -> Result<LinkS
     draft.finish().map_err(|error| blame(table, direction, &error))
 }
 
+/// A contradiction in the words of files, not of the command line.
+pub(super) fn with_key(error: &SpecError) -> String {
+    error.to_string().replace("add --rate 155.52Mbit/s", "give rate = \"155.52Mbit/s\"")
+}
+
 /// Lays a contradiction at the key that it is about, if the table has it.
 fn blame(table: &Reader<'_>, direction: &str, error: &SpecError) -> Wrong {
-    let text = error.to_string().replace("add --rate 155.52Mbit/s", "give rate = \"155.52Mbit/s\"");
+    let text = with_key(error);
     let own = table.table(direction);
     let about = |reader: &Reader<'_>| {
         let keys = reader.schema().keys().filter(|key| settable(key));

@@ -1,7 +1,7 @@
 //! Shared media: their keys as tables of the file, and reading them.
 
 use super::error::{Wrong, list};
-use super::links::settings;
+use super::links::{settings, with_key};
 use super::reader::{Reader, complaint};
 use super::schema::{Form, Key, Kind, Need, Table};
 use super::tree::Value;
@@ -93,8 +93,8 @@ fn access(table: &Reader<'_>, kind: &str) -> Result<AccessSpec, Wrong> {
 }
 
 /// Lays a complaint at the key that it names first.
-fn blame(table: &Reader<'_>, error: &SpecError) -> Wrong {
-    let text = error.to_string();
+pub(super) fn blame(table: &Reader<'_>, error: &SpecError) -> Wrong {
+    let text = with_key(error);
     let keys = table.schema().keys().map(|key| key.name).filter(|key| table.has(key));
     let place = |key: &'static str| {
         let at = text.find(key).or_else(|| text.find(&key.replace('_', " ")))?;

@@ -522,6 +522,27 @@ fn what_has_no_effect_is_remarked() {
             "",
             "",
             "",
+            format!("{bulk}\ntransport = {{ congestion = 'dctcp', ecn = false }}"),
+            "traffic.x.transport.ecn = false has no effect: dctcp always asks for marks",
+        ),
+        (
+            "",
+            "",
+            "rate = '1Mbit/s'\ndiscipline = 'token-bucket:rate=500kbit/s,burst=999'",
+            bulk.into(),
+            "traffic.x.transport: no packet of 1500 bytes passes the discipline of l, whose buckets hold 999",
+        ),
+        (
+            "",
+            "",
+            "rate = '1Mbit/s'\ndiscipline = 'token-bucket:rate=500kbit/s,peak=1Mbit/s,mtu=1000'",
+            "kind = 'paced'\nfrom = 'a'\nsize = 1000\nrate = '1kbit/s'\ntransport = 'udp'".into(),
+            "traffic.x.transport: no packet of 1028 bytes passes the discipline of l, whose buckets hold 1000",
+        ),
+        (
+            "",
+            "",
+            "",
             format!("{bulk}\ntransport = {{ window = 500 }}"),
             "traffic.x.transport.window = 500 is raised to a segment, 1460",
         ),
@@ -578,6 +599,10 @@ fn what_has_no_effect_is_remarked() {
         ),
         ("", format!("{bulk}\ntransport = {{ window = '1MiB' }}\nstagger = '1s'\ncount = 2")),
         ("discipline = 'priority'\nrate = '1Mbit/s'", format!("{bulk}\nband = 0")),
+        (
+            "rate = '1Mbit/s'\ndiscipline = 'token-bucket:rate=500kbit/s,burst=1000'",
+            "kind = 'paced'\nfrom = 'a'\nsize = 1000\nrate = '1kbit/s'".into(),
+        ),
         ("", "kind = 'greedy'\nfrom = 'a'\nduration = '3s'".into()),
     ];
     for (link, traffic) in &sound {

@@ -279,6 +279,8 @@ const WRONG: &[(&str, &str, &str)] = &[
      "t1.toml:37: traffic.load.transport.outstanding: found 7: go-back-n has no such key; its own are frame, frames, timeout, rate"),
     ("transport = { kind = \"urp\", block = 1024, outstanding = 7 }", "transport = { kind = \"go-back-n\", frames = 0 }",
      "t1.toml:37: traffic.load.transport.frames: found 0: give a whole number from 1 to 65536"),
+    ("transport = { kind = \"urp\", block = 1024, outstanding = 7 }", "transport = { kind = \"selective-repeat\", buffer = 3 }",
+     "t1.toml:37: traffic.load.transport.kind: buffer = 3 is below frames = 4, of which each may come behind a gap: give buffer = 4 or more, or fewer frames"),
     ("transport = { kind = \"urp\", block = 1024, outstanding = 7 }", "transport = \"datagram\"",
      "t1.toml:37: traffic.load.transport: found \"datagram\": bulk traffic waits for answers, which datagrams have not: use another transport, or kind = \"paced\""),
     ("outstanding = 7", "profile = \"linux\"",
@@ -488,6 +490,16 @@ fn wrong_media_get_their_line() {
             "slot_bits = 512",
             "discipline = \"round-robin\"",
             "t.toml:13: medium.cable.discipline: found \"round-robin\": the discipline round-robin serves parts of packets, and the stations of a medium send whole frames: give another, such as drr",
+        ),
+        (
+            "rate = \"10Mbit/s\"",
+            "framing = \"atm-aal5\"",
+            "t.toml:11: medium.cable.framing: found \"atm-aal5\": framing atm-aal5 needs a rate, whose slot clock it follows: give rate = \"155.52Mbit/s\"",
+        ),
+        (
+            "csma-cd\"\nstations = [\"a\", \"b\", \"c\"]\nrate = \"10Mbit/s\"\ndelay = \"5us\"\nslot_bits = 512",
+            "fddi\"\nstations = [\"a\", \"b\", \"c\"]\nrate = \"10Mbit/s\"\ndelay = \"5us\"\nttrt = \"10us\"\nstation_latency = \"2us\"",
+            "t.toml:13: medium.cable.ttrt: found \"10us\": a ttrt of 10us leaves no time to send: the ring takes 5us and a station_latency of 2us for each of 3 stations; give a longer ttrt",
         ),
         ("slot_bits = 512", "loss = \"1%\"", "t.toml:13: medium.cable.loss: found no such key"),
         (

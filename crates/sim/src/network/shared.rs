@@ -187,6 +187,7 @@ impl Network {
         self.lose_on_medium(id);
         let heard = heard?;
         let (leg, transmit, propagate) = (heard.packet, heard.nominal, heard.way);
+        let sending = heard.sending.as_nanos();
         let queue = heard.release.since(leg.entered).saturating_sub(transmit + propagate);
         let shares = Shares {
             queue: queue.as_nanos(),
@@ -194,7 +195,7 @@ impl Network {
             propagate: propagate.as_nanos(),
         };
         let observed = &mut self.media.list[id as usize].stations[heard.from.0];
-        observed.busy += shares.transmit;
+        observed.busy += sending;
         if observed.queueing.is_recorded() {
             observed.queueing.record(shares.queue);
         }

@@ -8,7 +8,12 @@ pub static SELECTIVE_REPEAT: ProtocolEntry = ProtocolEntry {
     name: "selective-repeat",
     help: "A window of frames, each answered by itself; a lost frame alone is sent again",
     keys: &[FRAME, FRAMES, BUFFER, TIMEOUT, RATE],
-    build: |values| Ok(Arq::boxed(Rule::Selective, &Settings::of(values))),
+    build: |values| match (values.number("buffer"), values.number("frames")) {
+        (buffer @ 1.., frames) if buffer < frames => Err(format!(
+            "buffer = {buffer} is below frames = {frames}, of which each may come behind a gap: give buffer = {frames} or more, or fewer frames"
+        )),
+        _ => Ok(Arq::boxed(Rule::Selective, &Settings::of(values))),
+    },
     connects_for_each: false,
     shape,
     formula: |values, path| formula::interval(Rule::Selective, &Settings::of(values), path),

@@ -120,6 +120,11 @@ fn an_idle_ring_makes_a_frame_wait_half_a_round() {
 #[test]
 fn a_ring_longer_than_its_target_is_refused() {
     let access = AccessSpec::read("fddi", "ttrt=90us").unwrap();
-    let wrong = MediumSpec { access, ..fddi("") }.check().unwrap_err().to_string();
-    assert!(wrong.contains("leaves no time of a ttrt of 90us"), "{wrong}");
+    let wrong = MediumSpec { access, ..fddi("") }.check_stations(2).unwrap_err().to_string();
+    assert!(wrong.contains("a ttrt of 90us leaves no time"), "{wrong}");
+    // 100 us of fibre, and 1 us for each station.
+    let ring = fddi("ttrt=150us");
+    assert_eq!(ring.check_stations(49), Ok(()));
+    let wrong = ring.check_stations(50).unwrap_err().to_string();
+    assert!(wrong.contains("a ttrt of 150us leaves no time"), "{wrong}");
 }

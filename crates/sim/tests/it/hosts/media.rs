@@ -3,7 +3,7 @@
 use crate::hosts::random::{AMOUNTS, BOARDS, PROCESSORS, WORKLOADS};
 use crate::hosts::support::{run, scenario};
 use proptest::prelude::*;
-use trunkline_core::{Cause, Span};
+use trunkline_core::{Cause, Span, Time};
 use trunkline_engine::{NoteKind, Run, check};
 use trunkline_path::medium::KINDS;
 
@@ -59,7 +59,12 @@ fn a_medium_is_one_channel_for_all() {
             + &bulk("one", "a", "b")
             + &bulk("two", "c", "a")
             + &bulk("three", "b", "d");
-        let seen = goodput(&run(&text));
+        let run = run(&text);
+        let seen = goodput(&run);
+        for link in &run.links {
+            let (busy, ended) = (link.busy, run.ended.since(Time::ZERO));
+            assert!(busy <= ended, "{} of {}: {busy} of {ended}", link.name, kind.name);
+        }
         // The frames of a satellite channel carry 3006 bytes each, and four seconds are few round trips.
         let (least, most) = match kind.name {
             "wideband" => (0.1, 1.134),
