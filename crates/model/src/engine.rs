@@ -96,7 +96,9 @@ fn predict_traffic(
     let traffic = &network.scenario().traffic[index];
     match &*traffic.transport {
         Transport::Tcp(_) => return tcp::predict(network, index, list, notes),
-        Transport::Listed(protocol) => return listed::predict(network, index, protocol, list),
+        Transport::Listed(protocol) => {
+            return listed::predict(network, index, protocol, list, notes);
+        }
         Transport::Urp(_) | Transport::Udp | Transport::Datagram => {}
     }
     match &traffic.workload {
@@ -271,7 +273,7 @@ fn transfer(
     let bursts = group.bursts(network, first).into_iter();
     notes.extend(bursts.map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text)));
     let held = WAITING + group.under_way(first).unwrap_or(0);
-    notes.extend(short_test(traffic, held, cycle.claim.bytes, grant));
+    notes.extend(short_test(traffic, held, cycle.claim.bytes, grant.cycle));
     standing(network, index, group, grant, list, notes);
 }
 
@@ -280,9 +282,9 @@ const SHORT: f64 = 0.02;
 
 /// Writes return before the far end has them: in a test of a stated time the host takes `held` bytes more than the long
 /// run says.
-fn short_test(traffic: &Traffic, held: u64, write: u64, grant: Grant) -> Option<Note> {
+pub(crate) fn short_test(traffic: &Traffic, held: u64, write: u64, cycle: Span) -> Option<Note> {
     let Workload::TimedTransfer { duration, .. } = traffic.workload else { return None };
-    let writes = duration.as_secs_f64() / grant.cycle.as_secs_f64();
+    let writes = duration.as_secs_f64() / cycle.as_secs_f64();
     let early = held as f64 / write.max(1) as f64;
     let share = early / (writes + early);
     let text = format!(

@@ -1,5 +1,6 @@
 //! Transfers by protocols of the list: each brings its textbook formula, this room the path's figures for it.
 
+use crate::engine::short_test;
 use crate::flow::{Flow, alongside, is_bulk};
 use crate::group::{self, stage_name, writes};
 use crate::message::{Terms, one_way};
@@ -10,9 +11,11 @@ use crate::throughput::{SECOND, Throughput};
 use crate::way::{Resource, line, line_name};
 use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::{Cause, Span};
+use trunkline_engine::Note;
 use trunkline_path::Standing;
 use trunkline_path::impairment::LossModel;
 use trunkline_scenario::{Crossing, Listed, Network, Traffic, Workload};
+use trunkline_transport::WAITING;
 use trunkline_transport::protocol::{Circumstances, Formula, Shape};
 
 /// User bytes by which the receiver confirms a transfer.
@@ -27,6 +30,7 @@ pub(crate) fn predict(
     index: usize,
     listed: &Listed,
     list: &mut Vec<Prediction>,
+    notes: &mut Vec<Note>,
 ) -> Result<(), String> {
     let traffic = &network.scenario().traffic[index];
     let name = listed.entry.name;
@@ -35,6 +39,9 @@ pub(crate) fn predict(
     }
     if traffic.count > 1 {
         return Err(format!("several connections of {name}"));
+    }
+    if matches!(traffic.workload, Workload::Bulk { confirm: false, .. }) {
+        return Err("transfers that end when the last write returns (confirm = false)".into());
     }
     let shape = (listed.entry.shape)(&listed.values);
     fills_units(&traffic.workload, shape, name)?;
@@ -51,8 +58,19 @@ pub(crate) fn predict(
     };
     let term = throughput_term(network, &flow, shape, &formula, rate);
     add(size_of(traffic, shape), What::Throughput, Figure::Rate(rate), vec![term]);
-    for (size, what, terms) in times(&traffic.workload, &flow, shape, &formula, rate) {
+    let times = match &traffic.workload {
+        Workload::Bulk { bytes, .. } if !listed.entry.connects_for_each => {
+            vec![confirmed(&flow, bytes.bytes(), shape, &formula)]
+        }
+        workload => times(workload, &flow, shape, &formula, rate),
+    };
+    for (size, what, terms) in times {
         add(size, what, Figure::Time(terms.total()), terms.0);
+    }
+    if let Workload::TimedTransfer { sizes, .. } = &traffic.workload {
+        let size = sizes.first().copied().unwrap_or(shape.unit).into();
+        let held = WAITING + u64::from(shape.unit);
+        notes.extend(short_test(traffic, held, size, rate.time_for(size)));
     }
     Ok(())
 }
@@ -230,6 +248,27 @@ fn throughput_term(
     }
 }
 
+/// The time of a transfer that is confirmed by the answer to an empty message behind it, which is a unit of its own.
+fn confirmed(flow: &Flow<'_>, bytes: u64, shape: Shape, formula: &Formula) -> (u64, What, Terms) {
+    let units = bytes.div_ceil(u64::from(shape.unit));
+    let (bursts, rest) = (units / formula.burst, units % formula.burst);
+    let pause = (bursts * formula.burst) as f64 * formula.interval;
+    let until = Span::from_nanos((pause + rest as f64 * formula.within) as u64);
+    let mut terms = before(flow, formula, until);
+    one_way(&mut terms, &flow.there, 0);
+    one_way(&mut terms, &flow.back, CONFIRMATION);
+    (bytes, What::Transfer, terms)
+}
+
+/// The time until the last unit is sent.
+fn before(flow: &Flow<'_>, formula: &Formula, span: Span) -> Terms {
+    let mut terms = Terms::default();
+    let place = window_place(flow.there.from.0);
+    let name = ("units, one in each interval", formula.text, formula.source);
+    terms.add(name, &place, Cause::Window, span, formula.numbers.clone());
+    terms
+}
+
 /// The times that the workload would measure.
 fn times(
     workload: &Workload,
@@ -238,13 +277,7 @@ fn times(
     formula: &Formula,
     rate: Throughput,
 ) -> Vec<(u64, What, Terms)> {
-    let waiting = |span: Span| {
-        let mut terms = Terms::default();
-        let place = window_place(flow.there.from.0);
-        let name = ("units, one in each interval", formula.text, formula.source);
-        terms.add(name, &place, Cause::Window, span, formula.numbers.clone());
-        terms
-    };
+    let waiting = |span: Span| before(flow, formula, span);
     match workload {
         Workload::Bulk { bytes, confirm, .. } => {
             let bytes = bytes.bytes();

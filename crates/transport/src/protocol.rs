@@ -329,6 +329,10 @@ pub struct Formula {
     pub interval: f64,
     /// Units that may be in front of the slowest stage together, that in service included.
     pub together: u64,
+    /// Units that go together, with a pause behind them: 1 if they go evenly.
+    pub burst: u64,
+    /// From one unit of a burst to the next, in nanoseconds.
+    pub within: f64,
     /// The formula.
     pub text: &'static str,
     /// The formula with the numbers put in.

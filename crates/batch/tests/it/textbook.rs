@@ -221,6 +221,7 @@ fn what_the_formulas_do_not_cover_they_say() {
             "kind = 'go-back-n', frames = 14, timeout = '150ms', rate = '1Mbit/s'",
             "faster than",
         ),
+        ("loss = '100%'", "kind = 'stop-and-wait', timeout = '150ms'", "everything is lost"),
         ("limit = '2p'", "kind = 'netblt', interval = '50ms', frame = 1024", "overflow the queue"),
     ];
     for (link, transport, why) in refused {
@@ -248,5 +249,40 @@ fn what_the_formulas_do_not_cover_they_say() {
         let (predicted, simulated) = both(link, transport);
         let rate = predicted.unwrap_or_else(|why| panic!("{link}; {transport}: {why}"));
         assert!((rate / simulated - 1.0).abs() < 0.01, "{link}; {transport}: {rate} {simulated}");
+    }
+}
+
+/// A transfer ends with the answer to an empty message, which is a frame more: the time is the simulator's, however few
+/// frames there are.
+#[test]
+fn a_transfer_takes_as_long_as_the_formulas_say() {
+    let of = |bytes: u32, confirm: bool, transport: &str| {
+        let text = format!(
+            "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n\
+             [[link]]\nbetween = ['a', 'b']\nrate = '1Mbit/s'\ndelay = '50ms'\n\
+             [[traffic]]\nname = 't'\nkind = 'bulk'\nfrom = 'a'\nto = 'b'\nbytes = {bytes}\n\
+             confirm = {confirm}\ntransport = {{ {transport} }}\n"
+        );
+        Scenario::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}")).remove(0)
+    };
+    for transport in [
+        "kind = 'stop-and-wait'",
+        "kind = 'go-back-n', frames = 4",
+        "kind = 'go-back-n', frames = 40",
+        "kind = 'selective-repeat', frames = 5",
+    ] {
+        for frames in [1, 3, 4, 5, 39, 100] {
+            let scenario = of(1024 * frames, true, transport);
+            let run = trunkline_sim::run(&scenario).unwrap();
+            let predicted = trunkline_model::predict(&scenario).unwrap();
+            let [took, expected] = [&run, &predicted].map(|run| {
+                let sample = &run.traffic[0].samples[0];
+                sample.end.since(sample.start).as_millis_f64()
+            });
+            let name = format!("{transport}, {frames} frames: {took} ms, {expected} predicted");
+            assert!((took / expected - 1.0).abs() < 1e-3, "{name}");
+        }
+        let found = predictions(&of(10_240, false, transport)).unwrap();
+        assert_eq!(found.list, [], "{transport}");
     }
 }

@@ -36,6 +36,9 @@ pub(super) fn interval(
     let path = &Circumstances { spacing: path.spacing.max(pace.unwrap_or_default()), ..*path };
     let together = if keeps { 1 } else { path.units.min(settings.frames as u64) };
     let trip = nanos(path.answered).max(together as f64 * path.spacing);
+    if both(path) >= 1.0 {
+        return Err("a way on which everything is lost".into());
+    }
     let found = if both(path) == 0.0 {
         in_time(settings, trip).map(|()| without_losses(settings, path))
     } else {
@@ -66,7 +69,10 @@ fn in_time(settings: &Settings, trip: f64) -> Result<(), String> {
 
 fn without_losses(settings: &Settings, path: &Circumstances) -> Formula {
     let (t, c, window) = (path.spacing, nanos(path.answered), settings.frames as f64);
-    formula((c / window).max(t), "max(C / N, t)", format!("max({c} / {window}, {t}) ns"))
+    let numbers = format!("max({c} / {window}, {t}) ns");
+    let found = formula((c / window).max(t), "max(C / N, t)", numbers);
+    let burst = if window * t < c { settings.frames as u64 } else { 1 };
+    Formula { burst, within: t, ..found }
 }
 
 /// The same with losses, of a sender that keeps to the pace of its line or not.
@@ -166,5 +172,5 @@ fn nanos(span: Span) -> f64 {
 }
 
 fn formula(interval: f64, text: &'static str, numbers: String) -> Formula {
-    Formula { interval, together: 1, text, numbers, source: SOURCE }
+    Formula { interval, together: 1, burst: 1, within: interval, text, numbers, source: SOURCE }
 }

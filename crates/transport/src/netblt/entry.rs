@@ -161,6 +161,8 @@ fn formula(values: &Values, path: &Circumstances) -> Result<Formula, String> {
     Ok(Formula {
         interval: pace.max(t).max(back),
         together: together.ceil() as u64,
+        burst: 1,
+        within: t,
         text: "max(I / S, t, (T + C) / (B × n))",
         numbers,
         source: "RFC 998, §§4 and 5.2; RFC 1030, §5",
