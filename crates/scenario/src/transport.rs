@@ -106,7 +106,7 @@ pub struct TcpSettings {
     pub profile: String,
     /// Congestion control: a name of `trunkline_transport::tcp::congestion::Algorithm`.
     pub congestion: Option<String>,
-    /// User bytes of the largest segment, without options; `None`: what the scenario's MTU leaves.
+    /// User bytes of the largest segment and its options; `None`: what the scenario's MTU leaves.
     pub mss: Option<u32>,
     /// Receive buffer: the largest window that is advertised.
     pub window: Option<Size>,

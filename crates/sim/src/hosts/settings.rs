@@ -18,9 +18,6 @@ pub(crate) struct Habits {
     pub flow: String,
 }
 
-/// Octets that time stamps take of each segment (RFC 7323 appendix A).
-const STAMPS: u32 = 12;
-
 /// Settings of TCP. A window that is asked for holds for both buffers, as programs set both.
 pub(crate) fn tcp(settings: &TcpSettings, habits: &Habits) -> Result<tcp::Settings, String> {
     let profile: tcp::Profile = settings.profile.parse().map_err(|error| format!("{error}"))?;
@@ -42,9 +39,7 @@ pub(crate) fn tcp(settings: &TcpSettings, habits: &Habits) -> Result<tcp::Settin
         None => tcp.delayed_ack,
     };
     let headers = tcp::IP_HEADER + tcp::TCP_HEADER;
-    // A size without options, as the scenario has it; the machine's has the time stamps in it.
-    let stamps = if tcp.timestamps { STAMPS } else { 0 };
-    tcp.mss = settings.mss.map_or(habits.mtu.saturating_sub(headers), |mss| mss + stamps);
+    tcp.mss = settings.mss.unwrap_or(habits.mtu.saturating_sub(headers));
     if let Some(window) = settings.window {
         let window = window.bytes().max(u64::from(tcp.mss));
         tcp.receive_buffer = window;

@@ -118,3 +118,19 @@ fn a_confirmed_transfer_sends_its_own_bytes_and_no_more() {
         assert_eq!(tcp.block_count, 10 + 1, "{kind}: segments with data, the answer's among them");
     }
 }
+
+/// The mss counts a segment's options, as the model, the kernel and the manual have it: no packet is larger than it and 40
+/// bytes of headers.
+#[test]
+fn no_packet_exceeds_the_mss_and_its_headers() {
+    for (mss, data) in [(48, 36), (100, 88), (1460, 1448)] {
+        let run = run(&pair(&format!(
+            "{FREE}[[traffic]]\nname = \"t\"\nkind = \"bulk\"\nbytes = 30000\nfrom = \"a\"\nto = \"b\"\n\
+             transport = {{ kind = \"tcp\", mss = {mss} }}\n"
+        )));
+        let counts = &run.links[0].counts;
+        let mean = counts.entered_bytes as f64 / counts.entered as f64;
+        assert!(mean <= f64::from(mss + 40), "{mss}: {mean} bytes a packet");
+        assert!(counts.entered >= 30_000u64.div_ceil(data), "{mss}: {}", counts.entered);
+    }
+}
