@@ -46,6 +46,7 @@ pub(crate) fn candidates(scenario: &Scenario, subject: usize, run: &Run) -> Vec<
     let mut all: Vec<Candidate> = Vec::new();
     all.extend(it.queue());
     all.extend(it.queue_limit());
+    all.extend(it.shaper());
     all.extend(it.window());
     all.extend(it.initial_window());
     all.extend(it.interface());

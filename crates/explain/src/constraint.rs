@@ -12,6 +12,8 @@ pub enum Constraint {
     Queue,
     /// A queue that overflows.
     QueueLimit,
+    /// The rate that a discipline holds, whatever the line carries.
+    Shaper,
     /// The transport's window: of URP its blocks, of TCP the buffers of both ends.
     Window,
     /// The window with which TCP begins.
@@ -48,6 +50,7 @@ impl Constraint {
         match self {
             Constraint::Queue => "queue",
             Constraint::QueueLimit => "queue limit",
+            Constraint::Shaper => "discipline's rate",
             Constraint::Window => "window",
             Constraint::InitialWindow => "initial window",
             Constraint::Requests => "interface: requests",

@@ -35,6 +35,20 @@ impl Ground<'_> {
         candidate(Constraint::QueueLimit, place, now, rungs)
     }
 
+    /// Disciplines on the way of the data that hold a rate.
+    pub(crate) fn shaper(&self) -> Option<Candidate> {
+        let cap = |spec: &LinkSpec| spec.discipline.assumptions().cap;
+        let lines = self.those(&self.data, |_, spec| cap(spec).is_some());
+        let now = lines.iter().filter_map(|&line| cap(self.spec(line))).min()?.to_string();
+        let place = self.names_of_lines(&lines);
+        candidate(
+            Constraint::Shaper,
+            place,
+            now,
+            vec![("none".into(), Relaxation::Shaper { lines })],
+        )
+    }
+
     fn overflows(&self, line: Line) -> bool {
         let link = self.run.links.get(2 * line.link + usize::from(line.reversed));
         link.is_some_and(|link| OVERFLOWS.iter().any(|&cause| link.counts.dropped_by(cause) > 0))

@@ -145,6 +145,11 @@ pub enum Relaxation {
         /// Bytes; `None` for no limit.
         bytes: Option<u64>,
     },
+    /// First in, first out where a discipline holds a rate.
+    Shaper {
+        /// The lines.
+        lines: Vec<Line>,
+    },
     /// Lines that neither lose, damage, duplicate nor reorder.
     Loss {
         /// The lines.
@@ -203,6 +208,7 @@ impl Relaxation {
             | Relaxation::TrunkBoard { lines }
             | Relaxation::RoundRobin { lines }
             | Relaxation::QueueLimit { lines, .. }
+            | Relaxation::Shaper { lines }
             | Relaxation::Loss { lines }
             | Relaxation::Distance { lines } => {
                 for &Line { link, reversed } in lines {
@@ -235,6 +241,9 @@ impl Relaxation {
             Relaxation::RoundRobin { .. } => take_turns(link),
             Relaxation::QueueLimit { bytes: None, .. } => unlimit(link),
             Relaxation::QueueLimit { bytes: Some(bytes), .. } => enlarge(link, *bytes),
+            Relaxation::Shaper { .. } if link.discipline.assumptions().cap.is_some() => {
+                link.discipline = DisciplineSpec::fifo(link.discipline.limit());
+            }
             Relaxation::Loss { .. } => perfect(link),
             Relaxation::Distance { .. } => shorten(link),
             _ => {}
@@ -376,7 +385,8 @@ fn take_turns(link: &mut LinkSpec) {
 fn unlimit(link: &mut LinkSpec) {
     let limit = Limit::Bytes(NO_LIMIT);
     let assumed = link.discipline.assumptions();
-    if assumed.early.is_some() {
+    // A policer's rate is no limit of its queue.
+    if assumed.early.is_some() && assumed.cap.is_none() {
         link.discipline = match assumed.quantum() {
             Some(quantum) => DrrSettings { limit, quantum }.into(),
             None => DisciplineSpec::fifo(limit),

@@ -145,3 +145,23 @@ fn a_cluster_is_told_by_its_critical_path() {
     let told = text(&cluster(4, "{ kind = 'flood', fragments = 8 }"));
     assert!(told.contains("livelock"), "{told}");
 }
+
+/// A token bucket that shapes or polices, before a line that is never full: its rate binds, not its queue's limit, and not
+/// nothing.
+#[test]
+fn behind_a_token_bucket_it_is_the_discipline_s_rate() {
+    for (mode, limit) in [("shape", "3p"), ("shape", "1MB"), ("police", "1MB")] {
+        let link = format!(
+            "rate = '100Mbit/s'\ndelay = '1ms'\nlimit = '{limit}'\n\
+             discipline = 'token-bucket:rate=1Mbit/s,burst=20kB,mode={mode}'"
+        );
+        let traffic = "[[traffic]]\nname = 'paced'\nkind = 'paced'\nfrom = 'a'\nto = 'b'\nsize = 1000\n\
+                       rate = '2Mbit/s'\nduration = '10s'\n";
+        let explanation = explain(&scenario(&link, traffic), &Simulator).unwrap();
+        let told = text(&explanation);
+        let group = explanation.traffic("paced").unwrap().groups.last().unwrap().clone();
+        assert_eq!(group.binds, Binding::One(Constraint::Shaper), "{mode}, {limit}: {told}");
+        let shaper = group.relaxing(Constraint::Shaper).unwrap();
+        assert_eq!((shaper.place.as_str(), shaper.now.as_str()), ("trunk", "1Mbit/s"), "{told}");
+    }
+}

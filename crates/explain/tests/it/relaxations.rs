@@ -168,7 +168,9 @@ fn undone(relaxation: &Relaxation, before: &Scenario, after: &Scenario) -> Scena
         Relaxation::Backplane { nodes } => {
             nodes.iter().for_each(|&node| it.nodes[node] = before.nodes[node].clone());
         }
-        Relaxation::RoundRobin { lines } | Relaxation::QueueLimit { lines, .. } => {
+        Relaxation::RoundRobin { lines }
+        | Relaxation::QueueLimit { lines, .. }
+        | Relaxation::Shaper { lines } => {
             undo_lines(&mut it, before, lines, |it, was| it.discipline.clone_from(&was.discipline));
         }
         Relaxation::Loss { lines } => {
@@ -255,6 +257,7 @@ fn on_the_way() -> impl Strategy<Value = Relaxation> {
         some().prop_map(|traffic| Relaxation::Without { traffic }),
         (some_lines(), prop::option::of(1u64..1 << 20))
             .prop_map(|(lines, bytes)| Relaxation::QueueLimit { lines, bytes }),
+        some_lines().prop_map(|lines| Relaxation::Shaper { lines }),
         some_lines().prop_map(|lines| Relaxation::Loss { lines }),
         some_lines().prop_map(|lines| Relaxation::Distance { lines }),
     ]
