@@ -11,7 +11,7 @@ use crate::throughput::{SECOND, Throughput};
 use crate::way::{Resource, line, line_name};
 use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::{Cause, Span};
-use trunkline_engine::Note;
+use trunkline_engine::{Note, NoteKind};
 use trunkline_path::Standing;
 use trunkline_path::impairment::LossModel;
 use trunkline_scenario::{Crossing, Listed, Network, Traffic, Workload};
@@ -51,6 +51,9 @@ pub(crate) fn predict(
     let path = circumstances(network, &flow, &traffic.workload, shape);
     let formula = (listed.entry.formula)(&listed.values, &path)?;
     crowded(network, &flow, shape, formula.together).map_or(Ok(()), Err)?;
+    let assumed =
+        formula.assumes.map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text));
+    notes.extend(assumed);
     let millibytes = f64::from(shape.unit) * 1e12 / formula.interval.max(1e-9);
     let rate = Throughput::from_millibytes_per_second(millibytes as u64);
     let mut add = |size, what, value, terms| {

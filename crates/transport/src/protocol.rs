@@ -333,6 +333,8 @@ pub struct Formula {
     pub burst: u64,
     /// From one unit of a burst to the next, in nanoseconds.
     pub within: f64,
+    /// What it leaves out, if that may be seen.
+    pub assumes: Option<&'static str>,
     /// The formula.
     pub text: &'static str,
     /// The formula with the numbers put in.

@@ -163,6 +163,7 @@ fn formula(values: &Values, path: &Circumstances) -> Result<Formula, String> {
         together: together.ceil() as u64,
         burst: 1,
         within: t,
+        assumes: None,
         text: "max(I / S, t, (T + C) / (B × n))",
         numbers,
         source: "RFC 998, §§4 and 5.2; RFC 1030, §5",
