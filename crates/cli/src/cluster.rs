@@ -6,7 +6,7 @@ mod run;
 use crate::failure::Failure;
 use std::time::Duration;
 use trunkline_cluster::Test;
-use trunkline_core::{Probability, Seed};
+use trunkline_core::{Probability, Seed, Span};
 use trunkline_nodes::NodesError;
 use trunkline_scenario::MessageProtocol;
 use trunkline_transport::cstar::Cluster;
@@ -43,8 +43,8 @@ struct Common {
     /// The test: NAME or NAME:key=value,…
     #[arg(long, value_name = "TEST", value_parser = Test::parse, long_help = tests())]
     test: Test,
-    /// The message layer: careful, or traditional; with keys as in careful:audit=100ms
-    #[arg(long, value_name = "LAYER", default_value = "careful:audit=200ms", value_parser = MessageProtocol::parse)]
+    /// The message layer: careful, or traditional; with keys as in careful:audit=100ms, which is 200ms if left out
+    #[arg(long, value_name = "LAYER", default_value = "careful", value_parser = layer)]
     protocol: MessageProtocol,
     /// Largest payload of a frame, in bytes; longer messages are cut
     #[arg(long, value_name = "BYTES", default_value_t = 8000, value_parser = clap::value_parser!(u32).range(4..=60_000))]
@@ -78,8 +78,20 @@ fn tests() -> String {
     text
 }
 
+/// How long a careful node waits before it asks whether anything was lost, if nothing is said (a choice): on a real network
+/// the loss of a frame behind which nothing more comes would be waited for in silence.
+const AUDIT: Span = Span::from_millis(200);
+
+fn layer(text: &str) -> Result<MessageProtocol, String> {
+    let mut layer = MessageProtocol::parse(text)?;
+    if let MessageProtocol::Careful(settings) = &mut layer {
+        settings.audit.get_or_insert(AUDIT);
+    }
+    Ok(layer)
+}
+
 fn duration(text: &str) -> Result<Duration, String> {
-    let span: trunkline_core::Span = text.parse().map_err(|error| format!("{error}"))?;
+    let span: Span = text.parse().map_err(|error| format!("{error}"))?;
     Ok(Duration::from_nanos(span.as_nanos()))
 }
 

@@ -102,7 +102,8 @@ impl Refusal {
         Refusal::Clear,
     ];
 
-    fn of(octet: u8) -> Option<Refusal> {
+    /// The refusal that an octet stands for, if it does.
+    pub fn of(octet: u8) -> Option<Refusal> {
         Refusal::ALL.into_iter().find(|one| *one as u8 == octet)
     }
 }

@@ -86,8 +86,9 @@ pub(crate) struct Progress<'a> {
     pub all: u64,
     /// Octets confirmed in this run.
     pub moved: &'a mut u64,
-    /// Octets read for the root alone.
+    /// Octets read for the root alone, of so many.
     pub verified: u64,
+    pub unread: u64,
     pub began: Time,
     pub told: Time,
     pub tell: &'a mut dyn FnMut(&Sending),
@@ -182,10 +183,9 @@ impl Progress<'_> {
             return;
         }
         self.told = now;
-        let had = self.all - *self.moved;
         let is_verifying = self.verified > 0 && self.confirmed == self.all;
         (self.tell)(&match is_verifying {
-            true => Sending::Verify { read: self.verified.min(had), bytes: had },
+            true => Sending::Verify { read: self.verified, bytes: self.unread },
             false => Sending::Send {
                 confirmed: self.confirmed,
                 bytes: self.all,
@@ -194,5 +194,33 @@ impl Progress<'_> {
                 again: again as f64 / packets.max(1) as f64,
             },
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If the receiver has lost what it had, more is moved than there is.
+    #[test]
+    fn progress_goes_on_if_more_is_moved_than_there_is() {
+        let (mut moved, mut told) = (100, Vec::new());
+        let mut progress = Progress {
+            confirmed: 0,
+            all: 150,
+            moved: &mut moved,
+            verified: 0,
+            unread: 0,
+            began: Time::ZERO,
+            told: Time::ZERO,
+            tell: &mut |what| told.push(what.clone()),
+        };
+        progress.confirmed(150);
+        progress.tell(Time::ZERO + TELL, (10, 1));
+        (progress.verified, progress.unread) = (30, 40);
+        progress.tell(Time::ZERO + TELL.scaled(2, 1), (10, 1));
+        let seconds = TELL.as_secs_f64();
+        let sent = Sending::Send { confirmed: 150, bytes: 150, moved: 250, seconds, again: 0.1 };
+        assert_eq!(told, [sent, Sending::Verify { read: 30, bytes: 40 }]);
     }
 }

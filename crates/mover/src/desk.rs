@@ -2,8 +2,9 @@
 
 use crate::MoverError;
 use crate::words::{Answer, Offer};
+use rustix::fs::{Access, access};
 use std::io::{self, ErrorKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use trunkline_transfer::journal::directory_name;
@@ -151,18 +152,11 @@ impl Clerk {
                 self.open(&offer).map(Some)
             }
             Task::Manifest(octets) => match sink.set_manifest(&octets, self.replace) {
-                Err(TransferError::Exists(path)) => {
-                    let (offer, sink) = self.sink.take().ok_or(TransferError::NoManifest)?;
-                    // Nothing has come yet but the list.
-                    sink.discard()?;
-                    let exists = TransferError::Exists(path);
-                    self.stands(&offer, &octets).ok_or(exists).map(Some)
-                }
-                set => {
-                    set?;
+                Ok(()) => {
                     let Wanted { had, bytes, name, .. } = wanted(at_work, sink);
                     Ok(Some(Done::Known { had, bytes, name }))
                 }
+                Err(error) => self.refused(error, &octets).map(Some),
             },
             Task::Write(chunk, mut data) => {
                 // A short chunk in a full buffer is filled up.
@@ -178,6 +172,21 @@ impl Clerk {
             Task::Finish(root) => self.finish(&root).map(Some),
             Task::Look(_) => Ok(None),
         }
+    }
+
+    /// A list is refused: nothing is left of the transfer, unless some of it had come before. If files stand under its names they may
+    /// be those that the list names.
+    fn refused(&mut self, error: TransferError, manifest: &[u8]) -> Result<Done, TransferError> {
+        let (offer, sink) = self.sink.take().ok_or(TransferError::NoManifest)?;
+        if !sink.has_begun() {
+            // The reason is worth more than why its list stays.
+            let _ = sink.discard();
+        }
+        let standing = match &error {
+            TransferError::Exists(_) => self.stands(&offer, manifest),
+            _ => None,
+        };
+        standing.ok_or(error)
     }
 
     /// Whether all that this manifest names stands there already, as a receiver leaves it that finished when its sender was
@@ -220,6 +229,26 @@ impl Clerk {
         let finished = sink.finish(root, told)?;
         self.sink = None;
         Ok(Done::Finished(finished))
+    }
+}
+
+/// Makes the directory if it is not there; those that it is in must be. One that is there must let this user read and write.
+pub(crate) fn make(directory: &Path) -> Result<(), MoverError> {
+    let cannot = |doing: &str, cause| {
+        let what = format!("cannot {doing} the directory {}", directory.display());
+        Err(MoverError::system(what)(cause))
+    };
+    match std::fs::create_dir(directory) {
+        Ok(()) => Ok(()),
+        Err(_) if directory.is_dir() => {
+            let rights = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;
+            access(directory, rights).or_else(|cause| cannot("use", cause.into()))
+        }
+        Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
+            let is_none = std::io::Error::other("it is no directory: name another");
+            cannot("use", is_none)
+        }
+        Err(cause) => cannot("make", cause),
     }
 }
 

@@ -69,6 +69,8 @@ const PACKETS: [u16; 5] = [
 ];
 
 #[cfg(test)]
+mod endings;
+#[cfg(test)]
 mod rounds;
 #[cfg(test)]
 mod strangers;

@@ -4,7 +4,7 @@ mod asked;
 mod early;
 mod sort;
 
-use crate::desk::{Desk, Done, Task, Wanted};
+use crate::desk::{Desk, Done, Task, Wanted, make};
 use crate::flow::Control;
 use crate::incoming::{Current, Stream};
 use crate::link::Link;
@@ -15,9 +15,8 @@ use crate::{Manner, MoverError};
 use early::Early;
 use sort::sort;
 use std::collections::VecDeque;
-use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use trunkline_core::{Span, Time};
 use trunkline_transport::netblt::wire::{MOST_TEXT, Packet, Ports, Read, Terms};
 use trunkline_transport::netblt::{Ending, Out};
@@ -91,16 +90,6 @@ pub fn keep_receiving(
             Err(error) => return Err(error),
         }
         end.renew();
-    }
-}
-/// Makes the directory if it is not there; those that it is in must be.
-fn make(directory: &Path) -> Result<(), MoverError> {
-    match std::fs::create_dir(directory) {
-        Err(cause) if cause.kind() != ErrorKind::AlreadyExists => {
-            let what = format!("cannot make the directory {}", directory.display());
-            Err(MoverError::system(what)(cause))
-        }
-        _ => Ok(()),
     }
 }
 
@@ -288,7 +277,10 @@ impl End {
             return Ok(());
         }
         match self.door.knock(datagram)? {
-            Knock::Answer(answer) => self.reply(from, &answer),
+            Knock::Answer(answer) => {
+                self.reply(from, &answer);
+                self.door.is_guessed()?;
+            }
             Knock::Session(answer, session) => {
                 self.reply(from, &answer);
                 self.admit(from, *session, None);

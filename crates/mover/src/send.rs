@@ -284,6 +284,8 @@ impl Mover<'_> {
         let (all, chunk) = (self.bytes, self.flow.chunk);
         let had = all.saturating_sub(missing.saturating_mul(chunk.into()));
         self.had.get_or_insert(had);
+        let rest = job.rest.iter().flatten();
+        let unread = rest.map(|&chunk| self.octets(chunk)).sum();
         let (ahead, read_ahead) = sync_channel(AHEAD);
         let (spare, spared) = channel();
         let Mover { source, hashes, flow, tell, moved, moving, encoded, .. } = self;
@@ -299,6 +301,7 @@ impl Mover<'_> {
                 all,
                 moved,
                 verified: 0,
+                unread,
                 began: before.before(*moving),
                 told: Time::ZERO,
                 tell,

@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         true
     })?;
     let common = &args.common;
-    let nodes = args.nodes.unwrap_or(args.peers.len() as u16);
+    let nodes = nodes(args)?;
     let (layout, me) = (common.layout(nodes), NodeId(args.id));
     common.test.check(nodes, common.frame).map_err(Failure::wrong_use)?;
     let layer = common.protocol.layer(me, &layout).map_err(Failure::wrong_use)?;
@@ -106,6 +106,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Some(_) if args.peers.is_empty() => Ok(()),
         Some(why) => Err(Failure::failed(format!("{me}: {why}"))),
         None => Ok(()),
+    }
+}
+
+/// How many nodes there are.
+fn nodes(args: &Args) -> Result<u16, Failure> {
+    let named = args.peers.len() as u16;
+    match args.nodes {
+        Some(nodes) if named > 0 && nodes != named => {
+            let problem = format!("--nodes says {nodes}, and --peers names {named}: leave one out");
+            Err(Failure::wrong_use(problem))
+        }
+        Some(nodes) => Ok(nodes),
+        None => Ok(named),
     }
 }
 

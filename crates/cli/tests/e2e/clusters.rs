@@ -91,6 +91,20 @@ fn the_careful_layer_reports_what_is_dropped() {
     assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
 }
 
+/// The loss of a frame behind which nothing more comes is found too, whichever way the layer was named.
+#[test]
+fn a_lost_last_frame_is_no_silence() {
+    let host = Host::beside();
+    for protocol in ["careful", "careful:lease=1s", "careful:grid=2"] {
+        let run =
+            ["--nodes", "4", "--test", "latency:rounds=3000", "--drop", "5%", "--most", "20s"];
+        let outcome = host.run(&arguments(true, &[&run[..], &["--protocol", protocol]].concat()));
+        assert_eq!(outcome.status.code(), Some(1));
+        let said = outcome.stderr;
+        assert!(said.contains("reliability violated"), "{protocol}: {said}");
+    }
+}
+
 /// The processes that `parent` has started.
 fn children(parent: u32) -> Vec<u32> {
     let list = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));

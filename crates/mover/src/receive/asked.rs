@@ -97,7 +97,7 @@ impl End {
             }
             Ask::Offer(offer) => {
                 // Whoever proves to know the secret later is the same user, who has begun again.
-                self.current = None;
+                self.push_aside(pending.guest);
                 pending.offer = Some(offer);
                 self.pending = Some(pending);
                 self.desk.give(Task::Offer(offer));
@@ -117,6 +117,16 @@ impl End {
             }
             Ask::Finish { root, .. } => self.asked_to_finish(pending, root, tell),
         }
+    }
+
+    /// Ends the connection at work for another guest's. Whoever is still there at its other end is told why it is not served.
+    fn push_aside(&mut self, guest: u64) {
+        let Some(current) = self.current.take_if(|it| it.guest != guest) else {
+            return self.current = None;
+        };
+        let why = b"another sender has come; what came is kept: run it again later";
+        let ports = current.connection.ports();
+        self.tell_guest(current.guest, ports, &Packet::Quit(why.to_vec()), &[]);
     }
 
     /// Checks all against `root` and gives it its names, or says how far that is.

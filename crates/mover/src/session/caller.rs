@@ -6,7 +6,7 @@ use super::{
 };
 use crate::MoverError;
 use trunkline_core::{Span, Time};
-use trunkline_handshake::hello::Initiator;
+use trunkline_handshake::hello::{Initiator, Refusal, Unfit};
 use trunkline_handshake::{Cipher, Exchange, Key, Side, random};
 
 /// From one try to say first words to the next: at first, and at most.
@@ -167,6 +167,11 @@ impl Caller {
         match (&mut self.step, datagram.split_first()) {
             (Step::Code(exchange), Some((&CODE_ANSWER, rest))) => {
                 let Some(word) = rest.strip_prefix(&self.name) else { return Ok(None) };
+                if let [why] = *word {
+                    return Err(MoverError::unfit(
+                        Refusal::of(why).map_or(Unfit::Foreign, Unfit::Refused),
+                    ));
+                }
                 let Some(exchange) = exchange.take() else { return Ok(None) };
                 let key = exchange.finish(word).ok_or(MoverError::Broken("no word of SPAKE2"))?;
                 self.hello(Some(&key), now)?;

@@ -77,13 +77,21 @@ impl Door {
         Door { secret, lets_clear, exchanges: Vec::new(), wrong: 0 }
     }
 
+    /// Whether so many wrong codes have been tried that the code is worth nothing any more.
+    ///
+    /// # Errors
+    /// If they have.
+    pub fn is_guessed(&self) -> Result<(), MoverError> {
+        if self.wrong >= TRIES { Err(MoverError::Guessed(self.wrong)) } else { Ok(()) }
+    }
+
     /// Takes first words in.
     ///
     /// # Errors
-    /// If too many wrong codes have been tried.
+    /// If the system has no random numbers.
     pub fn knock(&mut self, datagram: &[u8]) -> Result<Knock, MoverError> {
         Ok(match datagram.split_first() {
-            _ if datagram.len() < PADDED => Knock::Nothing,
+            _ if datagram.len() < PADDED || self.is_guessed().is_err() => Knock::Nothing,
             Some((&CODE, rest)) => self.exchange(rest).map_or(Knock::Nothing, Knock::Answer),
             Some((&HELLO, rest)) => self.hello(rest)?,
             Some((&EARLY, rest)) => self.early(rest)?,
@@ -92,8 +100,13 @@ impl Door {
     }
 
     fn exchange(&mut self, rest: &[u8]) -> Option<Vec<u8>> {
-        let Secret::Code(code) = &self.secret else { return None };
         let (name, rest) = rest.split_first_chunk::<NAME>()?;
+        let refusal = |why: Refusal| Some([&[CODE_ANSWER], &name[..], &[why as u8]].concat());
+        let code = match &self.secret {
+            Secret::Code(code) => code,
+            Secret::Key(_) => return refusal(Refusal::WrongKey),
+            Secret::None => return refusal(Refusal::Keyless),
+        };
         let asked = rest.get(..WORD)?;
         let answer = |made: &Made| [&[CODE_ANSWER], &name[..], &made.word].concat();
         if let Some(made) = self.exchanges.iter().find(|it| it.name == *name) {
@@ -164,9 +177,6 @@ impl Door {
                 if let (Secret::Code(_), Some(at), Refusal::WrongKey) = (&self.secret, made, why) {
                     self.exchanges.remove(at);
                     self.wrong += 1;
-                    if self.wrong >= TRIES {
-                        return Err(MoverError::Guessed(self.wrong));
-                    }
                 }
                 Ok(Admitted::Refused(why))
             }

@@ -87,6 +87,8 @@ fn who_does_not_is_told() {
     assert!(wrong(&Secret::None, key(2)).contains("asks for a code or a key"));
     assert!(wrong(&key(1), Secret::None).contains("--no-key"));
     assert!(wrong(&key(1), code("abc-234")).contains("asks for a code"));
+    assert!(wrong(&code("abc-234"), key(2)).contains("wrong code or key"));
+    assert!(wrong(&code("abc-234"), Secret::None).contains("--no-key"));
 }
 
 /// In the clear only if both ends want it.
@@ -113,7 +115,11 @@ fn a_code_dies() {
         assert!(meet(&code(wrong), &mut door).unwrap_err().to_string().contains("wrong code"));
         meet(&code("abc-234"), &mut door).unwrap();
     }
-    assert!(matches!(meet(&code("abc-237"), &mut door), Err(MoverError::Guessed(3))));
+    assert!(door.is_guessed().is_ok());
+    // Whoever gave the last of them is told too.
+    assert!(meet(&code("abc-237"), &mut door).unwrap_err().to_string().contains("wrong code"));
+    assert!(matches!(door.is_guessed(), Err(MoverError::Guessed(3))));
+    assert!(matches!(door.knock(&said(&mut begin(&code("abc-234"), false))), Ok(Knock::Nothing)));
 }
 
 /// Words said again are answered with the same key's words: an answer may be lost.

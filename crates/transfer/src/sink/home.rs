@@ -81,6 +81,13 @@ impl Home {
         Ok(())
     }
 
+    /// Takes the transfer's directory away as far as that can be done, if it is worth nothing.
+    pub fn remove_if(&self, is_worthless: bool) {
+        if is_worthless {
+            let _ = self.remove();
+        }
+    }
+
     /// Deletes what an ended transfer left. What cannot be deleted takes room and harms nothing: the next receiver of
     /// the transfer tries again.
     fn sweep(&self) {

@@ -10,7 +10,7 @@ mod walk;
 mod tests;
 
 use crate::hash::{hash, root};
-use crate::journal::{Contents, Header, Journal, Record, boot, store};
+use crate::journal::{Contents, FILE as JOURNAL, Header, Journal, Record, boot, store};
 use crate::stream::Stream;
 use crate::{Manifest, TransferError};
 use home::Home;
@@ -66,8 +66,12 @@ impl Sink {
         }
         let home = Home::open(directory, &identity)?;
         let header = Header { identity, chunk, boot };
-        let (journal, contents) = Journal::open(home.own(), home.path(), header)?;
-        let parts = Parts::open(home.own(), home.path())?;
+        // A directory without a journal, or with an empty one, is of no worth to who cannot go on.
+        let opened = Journal::open(home.own(), home.path(), header);
+        let (journal, contents) =
+            opened.inspect_err(|_| home.remove_if(matches!(home.load(JOURNAL), Ok(None))))?;
+        let parts = Parts::open(home.own(), home.path())
+            .inspect_err(|_| home.remove_if(!has_begun(&contents)))?;
         let mut sink = Sink { home, journal, contents, parts, known: None, is_over: false };
         if let Some(octets) = sink.home.load(MANIFEST)?
             && let Some((manifest, replace)) = kept_manifest(&octets, &identity)
@@ -235,6 +239,11 @@ impl Sink {
         Ok(lost)
     }
 
+    /// Whether data have come, or names are being given.
+    pub fn has_begun(&self) -> bool {
+        has_begun(&self.contents)
+    }
+
     /// Throws the transfer away: its journal and what has come of it.
     ///
     /// # Errors
@@ -247,6 +256,10 @@ impl Sink {
     pub fn journal_path(&self) -> PathBuf {
         self.home.path().into()
     }
+}
+
+fn has_begun(contents: &Contents) -> bool {
+    !contents.confirmed.is_empty() || contents.finishing.is_some()
 }
 
 /// Returns the manifest kept in a file, and whether names may be replaced; `None` if it is not that of the transfer.

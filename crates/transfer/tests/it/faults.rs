@@ -171,6 +171,17 @@ fn a_disk_that_runs_full_keeps_what_came_and_goes_on() {
     assert_eq!(fs::read(small.path().join("file")).unwrap(), fs::read(&path).unwrap());
 }
 
+/// A transfer that cannot even begin leaves nothing behind.
+#[test]
+fn a_full_disk_keeps_no_empty_journal() {
+    let Some(small) = Small::new(c"size=64k") else { return };
+    let ballast = small.path().join("ballast");
+    fs::write(&ballast, vec![1; 65_536]).unwrap();
+    let full = told(Sink::open(small.path(), [7; 32], CHUNK));
+    assert!(full.starts_with("disk full"), "{full}");
+    assert_eq!(fs::read_dir(small.path()).unwrap().count(), 1);
+}
+
 #[test]
 fn a_journal_without_room_for_a_record_stays_right() {
     let Some(small) = Small::new(c"size=1m") else { return };

@@ -14,6 +14,8 @@ pub static NETBLT: ProtocolEntry = ProtocolEntry {
            transfer",
     keys: &[FRAME, PACKETS, OUTSTANDING, INTERVAL, BURST, RATE, VERSION, DEATH],
     build: |values| {
+        whole(values, "interval", Span::from_millis(1), "milliseconds")?;
+        whole(values, "death", Span::from_secs(1), "seconds")?;
         let (terms, habits) = (terms(values), habits(values)?);
         terms
             .narrowed(&Limits::default())
@@ -86,6 +88,16 @@ const DEATH: ProtocolKey = ProtocolKey {
     help: "After how much silence the other end counts as dead",
 };
 
+/// The field of a packet that a time goes into counts in `unit`s.
+fn whole(values: &Values, name: &str, unit: Span, units: &str) -> Result<(), String> {
+    match values.time(name) {
+        Some(time) if !time.as_nanos().is_multiple_of(unit.as_nanos()) => {
+            Err(format!("{name} = {time}: give whole {units}"))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn dialect(values: &Values) -> Dialect {
     let version = match values.number("version") {
         0 if values.time("interval").is_some() => 2,
@@ -123,7 +135,8 @@ fn habits(values: &Values) -> Result<Habits, String> {
         Some(rate) => {
             let packet = values.number("frame").max(1) * 8 * 1000;
             let size = (rate.bits_per_second() / 10).div_ceil(packet / 1000).clamp(1, 65_535);
-            let interval = size * packet / rate.bits_per_second().max(1);
+            // Rounded up: no more is sent than that.
+            let interval = (size * packet).div_ceil(rate.bits_per_second().max(1));
             let interval = u16::try_from(interval).map_err(
                 |_| "rate: less than a packet in 65 s; give a higher one or a smaller packet",
             )?;
@@ -168,4 +181,38 @@ fn formula(values: &Values, path: &Circumstances) -> Result<Formula, String> {
         numbers,
         source: "RFC 998, §§4 and 5.2; RFC 1030, §5",
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(pairs: &str) -> Values {
+        Values::parse("netblt", NETBLT.keys, pairs).unwrap()
+    }
+
+    #[test]
+    fn times_that_packets_cannot_say_are_refused() {
+        for pairs in ["interval=1900us", "interval=1.5ms", "death=10500ms"] {
+            let told = (NETBLT.build)(&values(pairs)).unwrap_err();
+            assert!(told.ends_with("seconds"), "{pairs}: {told}");
+        }
+        for pairs in ["interval=2ms", "interval=1s,death=11s", "death=2min"] {
+            (NETBLT.build)(&values(pairs)).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_cap_is_not_exceeded_and_nearly_reached() {
+        for bits in [10_000_u64, 64_000, 1_000_000, 33_333_333, 1_000_000_000, 400_000_000_000] {
+            for frame in [1_u32, 1440, 9000] {
+                let pairs = format!("frame={frame},rate={bits}bit");
+                let Ok(Habits { cap, .. }) = habits(&values(&pairs)) else { continue };
+                let made = f64::from(cap.size) * f64::from(frame) * 8e3 / f64::from(cap.interval);
+                let share = made / bits as f64;
+                assert!(share <= 1.0, "{pairs}: {share}");
+                assert!(share > 0.97 || cap.size == u16::MAX, "{pairs}: {share}");
+            }
+        }
+    }
 }

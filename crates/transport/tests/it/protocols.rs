@@ -81,9 +81,10 @@ fn value(takes: Takes, chance: u64) -> Value {
     match takes {
         Takes::Bytes(least, most) => Value::Number((least + chance % 300).min(most)),
         Takes::Count(least, most) => Value::Number((least + chance % 20).min(most)),
-        Takes::Time(least, most) => Value::Time(
-            (Span::from_micros(2500) + Span::from_micros(chance % 9000)).clamp(least, most),
-        ),
+        // Whole milliseconds: NETBLT's packets say no others.
+        Takes::Time(least, most) => {
+            Value::Time(Span::from_millis(3 + chance % 9).clamp(least, most))
+        }
         Takes::Flag => Value::Flag(chance % 2 == 1),
         Takes::Rate => {
             Value::Rate(trunkline_core::Rate::from_bits_per_second(100_000 + chance % 10_000_000))

@@ -1,0 +1,69 @@
+//! Transfers that end, or begin anew, by what happens at the other end or on the disk.
+
+use crate::tests::{There, key, options, places};
+use crate::{CHUNK, Control, ReceiveOptions, Secret, Sending, receive, send};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::spawn;
+
+/// The names in a directory.
+fn names(directory: &Path) -> Vec<String> {
+    let all = fs::read_dir(directory).unwrap().map(|it| it.unwrap().file_name());
+    all.map(|it| it.into_string().unwrap()).collect()
+}
+
+/// What is refused when its list has come leaves nothing behind but what was there.
+#[test]
+fn a_refused_transfer_leaves_nothing() {
+    for replace in [false, true] {
+        let (_dir, file, inbox) = places(1000);
+        fs::create_dir_all(inbox.join("file")).unwrap();
+        let there = There::start(&inbox, key(), replace);
+        let sent = send(&options(&file, there.address, key()), &Control::default(), &mut |_| {});
+        assert!(sent.unwrap_err().to_string().contains("is in the way"));
+        assert!(there.end().unwrap_err().to_string().contains("is in the way"));
+        assert_eq!(names(&inbox), ["file"]);
+    }
+}
+
+/// Of two senders of different files the later one is served, and the other is told so, and does not wait in silence.
+#[test]
+fn who_is_pushed_aside_is_told() {
+    let (dir, file, inbox) = places(40 * CHUNK as usize);
+    let other = dir.path().join("other");
+    fs::write(&other, "first of all").unwrap();
+    let there = There::start(&inbox, key(), false);
+    let address = there.address;
+    let control = Arc::new(Control::default());
+    control.set_cap(Some("4Mbit/s".parse().unwrap()));
+    let mut pusher = None;
+    let tell = &mut |what: &Sending| {
+        if let Sending::Send { moved: 1.., .. } = what
+            && pusher.is_none()
+        {
+            let options = options(&other, address, key());
+            pusher = Some(spawn(move || send(&options, &Control::default(), &mut |_| {})));
+        }
+    };
+    let aside = send(&options(&file, address, key()), &control, tell).unwrap_err().to_string();
+    assert!(aside.contains("another sender"), "{aside}");
+    pusher.unwrap().join().unwrap().unwrap();
+    assert_eq!(there.end().unwrap().name, "other");
+}
+
+/// A directory that is none, or may not be written, is told before anybody is waited for.
+#[test]
+fn a_directory_of_no_use_is_told_at_once() {
+    let (_dir, file, _) = places(10);
+    let options = ReceiveOptions {
+        directory: file,
+        listen: ([127, 0, 0, 1], 0).into(),
+        secret: Secret::None,
+        manner: crate::Manner::default(),
+        memory: 1 << 20,
+        replace: false,
+    };
+    let told = receive(options, &Control::default(), &mut |what| panic!("{what:?}")).unwrap_err();
+    assert!(told.to_string().contains("it is no directory"), "{told}");
+}
