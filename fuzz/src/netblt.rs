@@ -4,7 +4,7 @@ use trunkline_core::{Span, Time};
 use trunkline_transport::netblt::wire::{
     Burst, Dialect, Packet, Ports, Read, Terms, data_checksum, decode, encode,
 };
-use trunkline_transport::netblt::{Connection, Habits, Limits, Out, RateLaw, Receiver};
+use trunkline_transport::netblt::{Connection, Habits, Limits, Out, RateLaw, Receiver, parity};
 
 const PORTS: Ports = Ports { local: 1, foreign: 2 };
 
@@ -34,11 +34,12 @@ fn connection(write: bool) -> Connection {
         burst: Burst { size: 100, interval: 1 },
         outstanding: 4,
         write,
+        parity: true,
         ..Terms::default()
     };
     let cap = Burst { size: 1, interval: 0 };
     let habits = Habits { dialect: Dialect::V5, rate: RateLaw::Adaptive, cap };
-    let limits = Limits::default();
+    let limits = Limits { parity: true, ..Limits::default() };
     let accepted = Connection::accept(Time::ZERO, &terms, PORTS, habits, &limits);
     let mut connection = accepted.expect("possible terms");
     connection.provide(8);
@@ -49,7 +50,7 @@ fn connection(write: bool) -> Connection {
 fn with_sum(octets: &[u8]) -> Vec<u8> {
     let mut octets = octets.to_vec();
     let Some(&[.., version, kind]) = octets.first_chunk::<4>() else { return octets };
-    let is_data = matches!((version, kind), (2 | 3, 6 | 7) | (4 | 5, 5 | 6));
+    let is_data = matches!((version, kind), (2 | 3, 6 | 7) | (4 | 5, 5 | 6) | (5, 12));
     let stated = octets.get(4..6).map_or(0, |it| usize::from(u16::from_be_bytes([it[0], it[1]])));
     let header = match (is_data, version) {
         (true, 2 | 3) => 24,
@@ -72,6 +73,14 @@ fn again(read: &Read) {
 
 fn answer(end: &mut Connection, packet: &Packet, now: Time) {
     end.receive(now, packet, true);
+    if let Packet::Parity(parity) = packet
+        && let Some(buffer) = end.receive_parity(now, parity, true)
+        && let Some(half) = end.receiver()
+        && let Some(holes) = half.holes(buffer)
+    {
+        assert!(holes.missing.len() <= 4 && holes.bytes <= 4000);
+        half.fill_in(buffer);
+    }
     let mut octets = Vec::new();
     for _ in 0..1000 {
         if let Some(sender) = end.sender()
@@ -83,6 +92,7 @@ fn answer(end: &mut Connection, packet: &Packet, now: Time) {
             None => break,
             Some(Out::Packet(packet)) => encode(Dialect::V5, PORTS, &packet, &mut octets),
             Some(Out::Data(sending)) => assert!(sending.offset < 4000),
+            Some(Out::Parity(parity, _)) => assert!(usize::from(parity.row) < parity::MOST),
         }
     }
     assert!(octets.len() < 1 << 16, "{} octets for one packet", octets.len());

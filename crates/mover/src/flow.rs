@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use trunkline_core::{Rate, Span, Time};
 use trunkline_transport::netblt::wire::{Burst, Packet, Read};
-use trunkline_transport::netblt::{Connection, Ending, Held, Out, Sender};
+use trunkline_transport::netblt::{Connection, Ending, Held, Out, Sender, parity};
 
 /// Packets that leave before what has come is looked at.
 const ROUND: usize = 256;
@@ -368,6 +368,13 @@ impl Flow<'_> {
                     let data = data.ok_or(MoverError::Broken("a buffer that was let go"))?;
                     let packet = Packet::Data(sending.header);
                     session.say(&mut self.link, to, ports, &packet, data);
+                }
+                Out::Parity(head, buffer) => {
+                    let data = buffers.get(&buffer);
+                    let data = data.ok_or(MoverError::Broken("a buffer that was let go"))?;
+                    let mut sum = vec![0; head.bytes.into()];
+                    parity::encode(head.row.into(), data, head.bytes.into(), &mut sum);
+                    session.say(&mut self.link, to, ports, &Packet::Parity(head), &sum);
                 }
             }
         }

@@ -4,7 +4,7 @@ use crate::desk::Task;
 use std::collections::BTreeMap;
 use trunkline_core::Time;
 use trunkline_transport::netblt::wire::Packet;
-use trunkline_transport::netblt::{Connection, Half, Placed, Whole};
+use trunkline_transport::netblt::{Connection, Half, Placed, Whole, parity};
 
 /// Octets of a root.
 const ROOT: usize = 32;
@@ -40,6 +40,8 @@ pub(crate) struct Stream {
     spare: Vec<Vec<u8>>,
     /// Chunks that are whole and wait for the head.
     held: Vec<Task>,
+    /// Rows of parity of chunks that are on their way, by their places among the buffers: never more than packets are missing.
+    rows: BTreeMap<u64, Vec<(u16, Vec<u8>)>>,
 }
 
 /// Octets that belong together.
@@ -65,6 +67,7 @@ impl Stream {
             inbox: BTreeMap::new(),
             spare: Vec::new(),
             held: Vec::new(),
+            rows: BTreeMap::new(),
         }
     }
 
@@ -108,12 +111,56 @@ impl Current {
 
     /// A packet has come. Each thing to do that comes of it goes to `give`.
     pub fn take(&mut self, now: Time, packet: &Packet, data: &[u8], give: &mut dyn FnMut(Task)) {
-        if let Some(placed) = self.connection.receive(now, packet, true) {
-            self.stream.place(&placed, data);
-        }
+        let place = match packet {
+            Packet::Parity(head) => {
+                let place = self.connection.receive_parity(now, head, true);
+                place.inspect(|&it| self.keep(it, head.row, data))
+            }
+            _ => {
+                let placed = self.connection.receive(now, packet, true);
+                placed.map(|it| {
+                    self.stream.place(&it, data);
+                    it.buffer
+                })
+            }
+        };
+        place.into_iter().for_each(|it| self.recover(it));
         while let Some(whole) = self.connection.receiver().and_then(|half| half.take()) {
             self.stream.complete(whole, give);
         }
+    }
+
+    /// Keeps a row of parity if there are not enough yet.
+    fn keep(&mut self, buffer: u64, row: u16, data: &[u8]) {
+        let Some(half) = self.connection.receiver() else { return };
+        let (packet, holes) = (half.packet(), half.holes(buffer));
+        let Some(holes) = holes.filter(|_| buffer >= self.stream.before) else { return };
+        let rows = self.stream.rows.entry(buffer).or_default();
+        let is_new = rows.iter().all(|it| it.0 != row);
+        if is_new && rows.len() < holes.missing.len() && data.len() == packet {
+            rows.push((row, data.to_vec()));
+        }
+    }
+
+    /// Puts the missing packets of a buffer in their places, if there is as much parity.
+    fn recover(&mut self, buffer: u64) {
+        let Some(rows) = self.stream.rows.get(&buffer) else { return };
+        let Some(half) = self.connection.receiver() else { return };
+        let Some(holes) = half.holes(buffer) else { return };
+        let (size, count) = (half.packet(), holes.missing.len());
+        if rows.len() < count {
+            return;
+        }
+        let chunk = self.stream.inbox.entry(buffer - self.stream.before).or_default();
+        chunk.resize(holes.bytes as usize, 0);
+        let Some(found) = parity::recover(chunk, size, &holes.missing, &rows[..count]) else {
+            return;
+        };
+        for (&packet, data) in holes.missing.iter().zip(&found) {
+            let places = chunk.chunks_mut(size).nth(packet.into());
+            places.into_iter().for_each(|to| to.copy_from_slice(&data[..to.len()]));
+        }
+        half.fill_in(buffer);
     }
 
     /// There is room for a chunk more: that of this one.
@@ -152,6 +199,7 @@ impl Stream {
     }
 
     fn complete(&mut self, whole: Whole, give: &mut dyn FnMut(Task)) {
+        self.rows.remove(&whole.buffer);
         let Some(number) = whole.buffer.checked_sub(self.before) else {
             return self.complete_head(give);
         };
@@ -200,5 +248,93 @@ impl Stream {
             self.held.drain(..).for_each(&mut *give);
             self.check_end(give);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline_core::Span;
+    use trunkline_transport::netblt::wire::{Burst, Data, Dialect, Parity, Ports, Terms};
+    use trunkline_transport::netblt::{Habits, Limits, RateLaw};
+
+    const PACKET: u16 = 100;
+
+    /// A connection that brings one chunk of ten packets, and others behind it.
+    fn current() -> Current {
+        let terms = Terms {
+            buffer: 10 * u32::from(PACKET),
+            packet: PACKET,
+            burst: Burst { size: 10, interval: 1 },
+            outstanding: 4,
+            write: true,
+            parity: true,
+            ..Terms::default()
+        };
+        let cap = Burst { size: 1, interval: 0 };
+        let habits = Habits { dialect: Dialect::V5, rate: RateLaw::Adaptive, cap };
+        let limits = Limits { parity: true, ..Limits::default() };
+        let ports = Ports { local: 1, foreign: 2 };
+        let made = Connection::accept(Time::ZERO, &terms, ports, habits, &limits).unwrap();
+        Current::new(1, 1, made, Stream::chunks(10 * u32::from(PACKET), vec![7], 9), 4)
+    }
+
+    fn row(number: u16, octets: &[u8]) -> (Packet, Vec<u8>) {
+        let mut sum = vec![0; PACKET.into()];
+        parity::encode(number.into(), octets, PACKET.into(), &mut sum);
+        let (packets, tail, bytes) = (10, PACKET, PACKET);
+        let head = Parity {
+            buffer: 1,
+            touched: 1,
+            row: number,
+            packets,
+            tail,
+            bytes,
+            ..Parity::default()
+        };
+        (Packet::Parity(head), sum)
+    }
+
+    /// Rows give back what is lost, whatever comes besides, and no more rows are kept than packets are missing.
+    #[test]
+    fn parity_gives_back_what_is_lost_and_takes_no_more_room() {
+        let octets: Vec<u8> = (0..1000u32).map(|it| (it * 7 % 251) as u8).collect();
+        let (mut current, mut given) = (current(), Vec::new());
+        let mut now = Time::ZERO;
+        let mut take = |current: &mut Current, packet: &Packet, data: &[u8]| {
+            now += Span::from_millis(1);
+            current.take(now, packet, data, &mut |task| given.push(task));
+            let kept: usize = current.stream.rows.values().map(Vec::len).sum();
+            assert!(kept <= 10, "{kept} rows");
+            kept
+        };
+        let (packet, sum) = row(3, &octets);
+        (0..500).for_each(|_| _ = take(&mut current, &packet, &sum));
+        assert_eq!(
+            take(&mut current, &packet, &sum[1..]),
+            1,
+            "the same row again, and a short one"
+        );
+        for (index, data) in octets.chunks(PACKET.into()).enumerate().filter(|it| it.0 % 3 > 0) {
+            let (bytes, ends_buffer) = (PACKET, index == 9);
+            let head = Data {
+                ends_buffer,
+                buffer: 1,
+                touched: 1,
+                packet: index as u16,
+                bytes,
+                ..Data::default()
+            };
+            take(&mut current, &Packet::Data(head), data);
+        }
+        for number in [500, 127, 0, 9, 10] {
+            let (packet, sum) = row(number % 128, &octets);
+            let Packet::Parity(head) = packet else { continue };
+            let head = Parity { row: number, ..head };
+            take(&mut current, &Packet::Parity(head), &sum);
+        }
+        assert_eq!(take(&mut current, &packet, &sum), 0, "the chunk is whole");
+        let [Task::Write(7, data)] = &given[..] else { panic!("{} tasks", given.len()) };
+        assert!(*data == octets);
     }
 }

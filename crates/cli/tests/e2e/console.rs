@@ -151,8 +151,7 @@ fn commands_do_what_is_said(page: &str, least: usize) {
     }
     let place = Place::new();
     let to_run = |command: &String| !is_left_out(command) && !is_of_a_run(command);
-    let commands: Vec<_> =
-        shown(page).into_iter().filter(|(command, _)| to_run(command)).collect();
+    let commands: Vec<_> = shown(page).into_iter().filter(|(command, _)| to_run(command)).collect();
     assert!(commands.len() >= least, "{page}: {} commands", commands.len());
     for (command, printed) in commands {
         let printed: Vec<&str> = printed.iter().map(String::as_str).collect();

@@ -58,8 +58,7 @@ impl Machine {
     }
 
     fn alone(&'static self) -> Turn {
-        let mut users =
-            self.wait(|users| !users.alone && users.sharing == 0 && users.waiting == 0);
+        let mut users = self.wait(|users| !users.alone && users.sharing == 0 && users.waiting == 0);
         users.alone = true;
         Turn { machine: self, alone: true }
     }

@@ -60,6 +60,7 @@ impl Flow<'_> {
             outstanding: OUTSTANDING,
             death: DEATH,
             write: true,
+            parity: true,
             text: text.to_vec(),
             ..Terms::default()
         };

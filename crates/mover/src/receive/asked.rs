@@ -198,7 +198,7 @@ pub(super) fn connection(
         rate: RateLaw::Adaptive,
         cap: Burst { size: 1, interval: 0 },
     };
-    let limits = Limits { buffer: CHUNK, ..Limits::default() };
+    let limits = Limits { buffer: CHUNK, parity: true, ..Limits::default() };
     let made = Connection::accept(now, terms, ports, habits, &limits);
     made.ok().map(|connection| connection.answering(&answer.text()))
 }

@@ -22,6 +22,8 @@ const ANSWERS: Span = Span::from_millis(5);
 /// Octets of the longest datagram that a connection says, and of the longest as long as it lets [`FIRST`] buffers come at most.
 const LONGEST: usize = ADDED + HEADER + PACKET as usize;
 const SHORT: usize = 800;
+/// How often a first offer is said again (a choice): if it is lost, a timer says it a round trip and a half later.
+const REPEATS: u32 = 2;
 /// Buffers that it lets come before octets have come for the longest answers.
 const FIRST: u64 = 64;
 const _: () = assert!(ADDED + HEADER + FIRST as usize * 8 + 100 < SHORT);
@@ -40,6 +42,8 @@ pub(super) struct Early {
     /// Buffers more that there is room for, and octets of the longest datagram that the connection may say now.
     rest: u64,
     longest: usize,
+    /// How often what the connection has said is still to be said again.
+    repeats: u32,
     stage: Stage,
 }
 
@@ -64,6 +68,7 @@ impl Early {
             answered: at,
             rest: 0,
             longest: SHORT,
+            repeats: REPEATS,
             stage,
         }
     }
@@ -195,10 +200,11 @@ impl End {
         let End { link, sessions, .. } = self;
         for Guest { session, at, early, .. } in sessions {
             let Some(early) = early.as_deref_mut() else { continue };
-            let Early { octets, rest, longest, stage: Stage::Taken(_, connection), .. } = early
-            else {
-                continue;
-            };
+            let Early { octets, rest, longest, repeats, stage, .. } = early;
+            let Stage::Taken(_, connection) = stage else { continue };
+            if *repeats > 0 && connection.receiver().is_some_and(|it| it.repeat()) {
+                *repeats -= 1;
+            }
             if *octets >= LONGEST && *rest > 0 {
                 connection.provide(std::mem::take(rest));
                 *longest = LONGEST;

@@ -9,7 +9,7 @@ use super::habits::Habits;
 use super::receiver::{Placed, Receiver};
 use super::sender::{Sender, Sending};
 use super::terms::Limits;
-use super::wire::{Dialect, Packet, Ports, Terms};
+use super::wire::{Dialect, Packet, Parity, Ports, Terms};
 use trunkline_core::{Span, Time};
 
 /// The OPEN timer: its first value, its greatest, and how often an OPEN is sent.
@@ -77,6 +77,8 @@ pub enum Out {
     Packet(Packet),
     /// A data packet, whose data the driver adds.
     Data(Sending),
+    /// Parity of a buffer, counted from 0, whose row the driver adds.
+    Parity(Parity, u64),
 }
 
 /// One end of a connection.
@@ -293,9 +295,20 @@ impl Connection {
             | Packet::Quit(_)
             | Packet::QuitAck
             | Packet::Keepalive
+            | Packet::Parity(_)
             | Packet::Text(_) => {}
         }
         None
+    }
+
+    /// A row of parity of this connection has come, which is as it was sent if `is_right`. Answers the number of its buffer, counted
+    /// from 0, if the row may be of use to that.
+    pub fn receive_parity(&mut self, now: Time, parity: &Parity, is_right: bool) -> Option<u64> {
+        if matches!(self.state, State::Closed(_) | State::Opening { .. }) {
+            return None;
+        }
+        self.heard = now;
+        self.receiver()?.parity(now, parity, is_right)
     }
 
     fn controlled(&mut self, now: Time, messages: &[super::wire::Message]) {
@@ -368,6 +381,9 @@ impl Connection {
         match self.half.as_mut()? {
             Half::Sender(sender) => {
                 let data = sender.transmit(now).map(Out::Data);
+                let parity =
+                    |it: &mut Sender| it.parity(now).map(|(head, at)| Out::Parity(head, at));
+                let data = data.or_else(|| parity(sender));
                 data.or_else(|| sender.take_ack(now).map(|ack| Out::Packet(Packet::NullAck(ack))))
             }
             Half::Receiver(receiver) => {

@@ -96,6 +96,7 @@ fn packet(out: Out) -> Packet {
     match out {
         Out::Packet(packet) => packet,
         Out::Data(sending) => Packet::Data(sending.header),
+        Out::Parity(parity, _) => Packet::Parity(parity),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A buffer on its way in: which of its packets have come, and what it waits for.
 
-use super::wire::Data;
+use super::wire::{Data, Parity};
 use trunkline_core::Time;
 
 /// What a buffer waits for (RFC 998 §5.2.2).
@@ -87,9 +87,41 @@ impl Incoming {
         Ok(is_new)
     }
 
+    /// Takes in what parity tells: all of it has been sent, and where it ends. All packets but the last have `packet` bytes.
+    pub fn learn(&mut self, parity: &Parity, packet: u16) -> Result<(), Contradiction> {
+        let count = u32::from(parity.packets);
+        let is_short = parity.last && !self.is_sized;
+        let right = match is_short {
+            true => count <= self.expected && count >= self.reach.max(1) && parity.tail <= packet,
+            false => count == self.expected && parity.tail == self.tail,
+        };
+        // The packet that is then the last would have said so itself.
+        let has_last = count > 0 && self.reach == count && !self.is_sized;
+        if !right || has_last || parity.bytes != packet {
+            return Err(Contradiction);
+        }
+        (self.expected, self.is_sized, self.tail) = (count, true, parity.tail);
+        self.is_passed = true;
+        Ok(())
+    }
+
+    /// All packets that have not come are known. Answers how many they were.
+    pub fn fill_in(&mut self) -> u32 {
+        let missing = self.missing();
+        // One that comes yet is a copy.
+        self.have.fill(u64::MAX);
+        (self.count, self.reach) = (self.expected, self.expected);
+        missing
+    }
+
     /// Whether all packets have come.
     pub fn is_whole(&self) -> bool {
         self.is_sized && self.count == self.expected
+    }
+
+    /// Whether it is known where it ends.
+    pub fn is_sized(&self) -> bool {
+        self.is_sized
     }
 
     /// Whether any packet has come.
@@ -156,6 +188,21 @@ mod tests {
         let mut empty = Incoming::new(10, 100, 1);
         assert_eq!(empty.take(&data(0, 0, true, true), 100), Ok(true));
         assert_eq!((empty.is_whole(), empty.bytes(100)), (true, 0));
+    }
+
+    #[test]
+    fn what_parity_gave_back_is_a_copy_when_it_comes() {
+        let mut buffer = Incoming::new(10, 100, 1);
+        assert_eq!(buffer.take(&data(1, 100, false, true), 100), Ok(true));
+        let parity = Parity { packets: 4, tail: 7, last: true, bytes: 100, ..Parity::default() };
+        assert_eq!(buffer.learn(&Parity { bytes: 99, ..parity }, 100), Err(Contradiction));
+        assert_eq!(buffer.learn(&Parity { packets: 2, ..parity }, 100), Err(Contradiction));
+        assert_eq!(buffer.learn(&parity, 100), Ok(()));
+        assert_eq!(buffer.learn(&Parity { packets: 5, ..parity }, 100), Err(Contradiction));
+        assert_eq!((buffer.absent().collect::<Vec<_>>(), buffer.fill_in()), (vec![0, 2, 3], 3));
+        assert!(buffer.is_whole() && buffer.bytes(100) == 307);
+        assert_eq!(buffer.take(&data(2, 100, false, true), 100), Ok(false));
+        assert_eq!(buffer.take(&data(3, 7, true, true), 100), Ok(false));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! - [`Sender`] and [`Receiver`]: the halves of a [`Connection`], which opens, keeps alive and closes. Neither holds data: the
 //!   driver reads a packet's data from its client's buffer when it leaves, and writes them there when it comes;
 //! - [`law`]: how the receiver chooses the rate;
+//! - [`parity`]: packets behind the last ones, which give back what was lost of them, if both ends agreed to that;
 //! - [`NETBLT`]: the protocol between two hosts of a laboratory, a connection for each message.
 
 mod connection;
@@ -18,6 +19,7 @@ mod incoming;
 pub mod law;
 mod log;
 mod pace;
+pub mod parity;
 mod receiver;
 mod sender;
 mod serial;
@@ -29,7 +31,7 @@ pub use connection::{Connection, Ending, Half, Out};
 pub use entry::NETBLT;
 pub use habits::{Habits, RateLaw};
 pub use pace::{Spacing, Start};
-pub use receiver::{Placed, Received, Receiver, Whole};
+pub use receiver::{Holes, Placed, Received, Receiver, Whole};
 pub use sender::{Held, Sender, Sending, Sent};
 pub use terms::Limits;
 

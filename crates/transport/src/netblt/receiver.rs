@@ -4,6 +4,7 @@
 //! come; when it runs out, the missing packets are asked for. No packet that overtakes another makes a request by itself
 //! (RFC 1030 §7).
 
+mod parity;
 mod waiting;
 
 use super::incoming::{Incoming, Phase};
@@ -35,6 +36,15 @@ pub struct Whole {
     pub bytes: u32,
     /// Whether it is the last.
     pub last: bool,
+}
+
+/// Packets of a buffer that have not come, and all that it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holes {
+    /// The numbers of those.
+    pub missing: Vec<u16>,
+    /// Bytes of the whole buffer.
+    pub bytes: u32,
 }
 
 /// What a receiver has done.
@@ -155,6 +165,15 @@ impl Receiver {
         self.control_due = self.control_due.map(|_| now + self.control.value());
     }
 
+    /// Says all again that has not been acknowledged, if an offer is part of it. Answers whether one is.
+    pub fn repeat(&mut self) -> bool {
+        let has_offered = self.offered.is_some();
+        if has_offered {
+            self.log.repeat();
+        }
+        has_offered
+    }
+
     /// A copy of the OPEN has come, as long as a data packet of so many user bytes.
     pub fn knocked(&mut self, at: Time, packet: u16) {
         self.law.arrived(&Arrival { at, bytes: on_path(packet, self.dialect), place: None });
@@ -173,7 +192,7 @@ impl Receiver {
             return None;
         };
         let was_asked = buffer.requested > 0;
-        let taken = match self.contradicts(data) {
+        let taken = match self.contradicts(data.buffer, data.last) {
             true => None,
             false => self.buffers[index].take(data, self.terms.packet).ok(),
         };
@@ -204,10 +223,10 @@ impl Receiver {
     }
 
     /// Whether a packet is of a buffer behind the last one, or says that another is the last.
-    fn contradicts(&self, data: &Data) -> bool {
+    fn contradicts(&self, buffer: u32, is_last: bool) -> bool {
         match self.last {
-            Some(last) => data.last != (data.buffer == last) || data.buffer > last,
-            None => data.last && data.buffer.wrapping_add(1) < self.untouched,
+            Some(last) => is_last != (buffer == last) || buffer > last,
+            None => is_last && buffer.wrapping_add(1) < self.untouched,
         }
     }
 

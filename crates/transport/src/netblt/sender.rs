@@ -52,7 +52,7 @@ pub struct Sending {
 pub struct Sent {
     /// Data packets sent for the first time.
     pub packets: u64,
-    /// Data packets sent again.
+    /// Data packets sent again, and parity.
     pub again: u64,
     /// Control messages that came more than once.
     pub copies: u64,
@@ -99,8 +99,10 @@ pub struct Sender {
     again: BTreeSet<(u32, u16)>,
     /// Packets sent again behind all that is new, which go once more while nothing else is to be sent.
     echo: BTreeSet<(u32, u16)>,
-    /// Packets of the last half round trip, which go once more while nothing else is to be sent.
+    /// What goes behind the last packet while nothing else is to be sent.
     tail: Tail,
+    /// Packets that were asked for again by the receiver, and stretches of them that follow each other.
+    asked: (u64, u64),
     pace: Pace,
     /// The newest message whose offer has been taken up.
     offered: u16,
@@ -141,6 +143,7 @@ impl Sender {
             again: BTreeSet::new(),
             echo: BTreeSet::new(),
             tail: Tail::default(),
+            asked: (0, 0),
             pace: Pace::new(&start),
             offered: 0,
             ack_due: None,
@@ -217,7 +220,7 @@ impl Sender {
 
     /// Whether there is a packet to send, at any pace.
     fn could_send(&self) -> bool {
-        self.is_needed() || self.tail.next().is_some()
+        self.is_needed() || self.tail.next().is_some() || self.tail.next_row().is_some()
     }
 
     /// Whether there is one that is not sent only because the line is free.
@@ -283,14 +286,19 @@ impl Sender {
             }
         }
         self.touched = self.touched.max(number);
+        self.goes(now);
+        let header = self.header(number, packet, (bytes, last));
+        let offset = u32::from(packet) * u32::from(self.terms.packet);
+        Some(Sending { header, buffer: self.done + index as u64, offset, again: is_again })
+    }
+
+    /// A packet of data or parity is sent.
+    fn goes(&mut self, now: Time) {
         self.pace.sent(now);
         self.sent_at = now;
         self.find_tail(now);
         self.ack_due = self.reminder().then_some(now + PROMPT);
         self.remind = PROMPT;
-        let header = self.header(number, packet, (bytes, last));
-        let offset = u32::from(packet) * u32::from(self.terms.packet);
-        Some(Sending { header, buffer: self.done + index as u64, offset, again: is_again })
     }
 
     /// A packet is sent that had been sent before. In the end the line is free while the receiver's word is on its way, and one

@@ -21,6 +21,8 @@ pub struct Limits {
     pub death: u16,
     /// Whether the data are to have a checksum, even if nobody else asks for it.
     pub checksum: bool,
+    /// Whether parity may follow the data: its client keeps them while they come.
+    pub parity: bool,
 }
 
 /// Bytes that the buffers of a transfer may take if nothing else is said (a choice).
@@ -37,6 +39,7 @@ impl Default for Limits {
             memory: MEMORY,
             death: 60,
             checksum: false,
+            parity: false,
         }
     }
 }
@@ -94,6 +97,7 @@ impl Terms {
             outstanding,
             death: limits.death,
             checksum: self.checksum || limits.checksum,
+            parity: self.parity && limits.parity,
             text: Vec::new(),
             ..self.clone()
         };
@@ -109,6 +113,7 @@ impl Terms {
             && answer.burst.interval >= self.burst.interval
             && answer.outstanding <= self.outstanding
             && answer.checksum >= self.checksum
+            && answer.parity <= self.parity
             && answer.write == self.write
     }
 }

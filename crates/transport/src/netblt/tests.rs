@@ -8,6 +8,8 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use trunkline_core::{Span, Time};
 
+mod parity;
+
 const PORTS: Ports = Ports { local: 0x4001, foreign: 0x0064 };
 
 fn terms(write: bool) -> Terms {
@@ -19,6 +21,7 @@ fn terms(write: bool) -> Terms {
         death: 60,
         checksum: true,
         write,
+        parity: true,
         outstanding: 3,
         ..Terms::default()
     }
@@ -33,12 +36,15 @@ struct End {
     connection: Option<Connection>,
     data: Vec<u8>,
     got: BTreeMap<u64, Vec<u8>>,
+    /// Rows of parity that have come.
+    rows: BTreeMap<u64, Vec<(u16, Vec<u8>)>>,
     whole: Vec<Whole>,
 }
 
 impl End {
     fn new(connection: Option<Connection>, data: &[u8]) -> End {
-        End { connection, data: data.to_vec(), got: BTreeMap::new(), whole: Vec::new() }
+        let (got, rows) = (BTreeMap::new(), BTreeMap::new());
+        End { connection, data: data.to_vec(), got, rows, whole: Vec::new() }
     }
 
     /// Fills buffers, and writes the octets of the next packet.
@@ -62,6 +68,14 @@ impl End {
                 let header = Data { checksum: data_checksum(data), ..sending.header };
                 encode(dialect?, ports, &Packet::Data(header), &mut octets);
                 octets.extend(data);
+            }
+            Out::Parity(parity, buffer) => {
+                let data = self.data.chunks(size).nth(buffer as usize).unwrap_or_default();
+                let mut sum = vec![0; parity.bytes.into()];
+                super::parity::encode(parity.row.into(), data, sum.len(), &mut sum);
+                let parity = wire::Parity { checksum: data_checksum(&sum), ..parity };
+                encode(dialect?, ports, &Packet::Parity(parity), &mut octets);
+                octets.extend(sum);
             }
         }
         Some(octets)
@@ -88,13 +102,24 @@ impl End {
             Packet::Data(header) => {
                 data.len() == usize::from(header.bytes) && data_checksum(data) == header.checksum
             }
+            Packet::Parity(header) => {
+                data.len() == usize::from(header.bytes) && data_checksum(data) == header.checksum
+            }
             _ => true,
         };
+        if let Packet::Parity(parity) = &read.packet
+            && let Some(buffer) = connection.receive_parity(now, parity, is_right)
+        {
+            self.rows.entry(buffer).or_default().push((parity.row, data.to_vec()));
+        }
         if let Some(placed) = connection.receive(now, &read.packet, is_right) {
             let buffer = self.got.entry(placed.buffer).or_default();
             let end = placed.offset as usize + data.len();
             buffer.resize(buffer.len().max(end), 0);
             buffer[placed.offset as usize..end].copy_from_slice(data);
+        }
+        if let Some(half) = connection.receiver() {
+            parity::recover(half, &mut self.rows, &mut self.got);
         }
         while let Some(whole) = connection.receiver().and_then(Receiver::take) {
             self.whole.push(whole);
@@ -128,7 +153,7 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
 /// Runs a transfer of `data`, sent by the active end if `write`. Answers both ends, and the longest time for which an end that had not
 /// ended heard nothing.
 fn run(data: &[u8], write: bool, habits: Habits, fates: &[Fate]) -> ([End; 2], Span) {
-    let limits = Limits::default();
+    let limits = Limits { parity: true, ..Limits::default() };
     let active = Connection::open(Time::ZERO, terms(write), PORTS, habits);
     let mut ends = [
         End::new(Some(active), if write { data } else { &[] }),
@@ -366,6 +391,27 @@ fn copies_of_the_open_tell_the_rate() {
     let share = f64::from(size) / f64::from(interval);
     assert!((0.73..0.77).contains(&share), "{size} in {interval} ms");
     assert_eq!(offer(600), None);
+}
+
+/// A first offer that is lost would cost a round trip and a half: it can go again with the next copy of the OPEN.
+#[test]
+fn a_first_offer_goes_again() {
+    let habits = habits(Dialect::V5, RateLaw::Adaptive);
+    let limits = Limits::default();
+    let accepted = Connection::accept(Time::ZERO, &terms(true), PORTS.turned(), habits, &limits);
+    let mut passive = accepted.unwrap();
+    passive.provide(2);
+    let mut said = (1..16).map(|copy| {
+        let now = Time::ZERO + Span::from_millis(copy);
+        passive.knocked(now, &terms(true));
+        passive.receiver().into_iter().for_each(|it| _ = it.repeat());
+        std::iter::from_fn(|| passive.transmit(now)).last()
+    });
+    let first = said.by_ref().find(|it| {
+        let is_offer = |it: &Message| matches!(it.said, Said::Resend { .. });
+        matches!(it, Some(Out::Packet(Packet::Control(all))) if all.iter().any(is_offer))
+    });
+    assert_eq!(said.next(), first);
 }
 
 /// What was said before the other end was known to be there is not said again when it is: it is waited for from then on.

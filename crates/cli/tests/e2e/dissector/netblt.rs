@@ -242,6 +242,7 @@ fn some_terms() -> Terms {
         death: 600,
         checksum: true,
         write: true,
+        parity: false,
         outstanding: 22,
         text: b"file".to_vec(),
     }

@@ -232,7 +232,10 @@ impl Outward {
                 let padding = filling(self.habits.dialect, ports, &out);
                 return Some((ports, out, Extent::new(from, padding), None));
             }
-            Out::Packet(_) => return Some((ports, out, Extent::default(), None)),
+            // Hosts of a laboratory hold no data, and agree to no parity.
+            Out::Packet(_) | Out::Parity(..) => {
+                return Some((ports, out, Extent::default(), None));
+            }
         };
         let terms = on.connection.terms();
         let offset = sending.buffer * u64::from(terms.buffer) + u64::from(sending.offset);

@@ -1,9 +1,12 @@
-//! The packets of the last half round trip, which go twice.
+//! What follows the last packet, while the receiver's word is on its way and the line is free.
 //!
-//! When everything has been sent, the line is free while the receiver's word is on its way. A packet that is lost shortly before
-//! the end is asked for a round trip after it was sent, so that a copy is there sooner; the newest gain most and go first. Of a
-//! packet sent more than half a round trip before the end, the request comes before its turn would.
+//! A packet that is lost shortly before the end is asked for a round trip after it was sent. If the ends have agreed to parity, the buffers
+//! of the last round trip get rows of it: any of them gives any lost packet back, so that a few rows are enough. Otherwise the packets of
+//! the last half round trip go twice; the newest gain most and go first. Of a packet sent more than half a round trip before the end,
+//! the request comes before its turn would.
 
+use super::super::parity::MOST;
+use super::super::wire::Parity;
 use super::{Sender, packets};
 use trunkline_core::{Span, Time};
 
@@ -12,8 +15,14 @@ use trunkline_core::{Span, Time};
 pub(super) struct Tail {
     /// When a packet was last sent for the first time.
     since: Time,
-    /// The packets, oldest first, once they are known: the buffer's number and the packet's.
-    left: Option<Vec<(u32, u16)>>,
+    /// Whether what follows is known.
+    is_found: bool,
+    /// Copies that go, oldest first: the buffer's number and the packet's.
+    copies: Vec<(u32, u16)>,
+    /// Buffers that get parity, how many rows each, and how many rows have gone: in turn one of each buffer.
+    buffers: Vec<u32>,
+    rows: usize,
+    gone: usize,
 }
 
 impl Tail {
@@ -24,45 +33,104 @@ impl Tail {
 
     /// The packet that goes next.
     pub(super) fn next(&self) -> Option<(u32, u16)> {
-        self.left.as_ref()?.last().copied()
+        self.copies.last().copied()
+    }
+
+    /// The row that goes next: the buffer, and its number.
+    pub(super) fn next_row(&self) -> Option<(u32, usize)> {
+        let count = self.buffers.len().max(1);
+        let row = self.gone / count;
+        (row < self.rows).then(|| self.buffers.get(self.gone % count).map(|&it| (it, row)))?
     }
 
     /// A packet is sent again.
     pub(super) fn is_sent(&mut self, packet: (u32, u16)) {
-        if let Some(left) = self.left.as_mut().filter(|it| it.last() == Some(&packet)) {
-            left.pop();
-        }
+        self.copies.pop_if(|it| *it == packet);
     }
 
     /// The receiver has a buffer.
     pub(super) fn confirmed(&mut self, buffer: u32) {
-        if let Some(left) = &mut self.left {
-            left.retain(|it| it.0 != buffer);
+        self.copies.retain(|it| it.0 != buffer);
+        if let Some(index) = self.buffers.iter().position(|&it| it == buffer) {
+            // As many rows as before have gone of each of the others.
+            let (count, at) = (self.buffers.len(), self.gone % self.buffers.len());
+            self.buffers.remove(index);
+            self.gone = self.gone / count * (count - 1) + at - usize::from(index < at);
         }
     }
 }
 
 impl Sender {
-    /// Finds the tail once everything has been sent, if a law keeps the pace and this path has lost something. Packets of RFC 998
+    /// Finds what follows once everything has been sent, if a law keeps the pace and this path has lost something. Packets of RFC 998
     /// go as they always did.
     pub(super) fn find_tail(&mut self, now: Time) {
         let has_lost = self.sent.again > 0 || !self.again.is_empty();
         let is_end = self.ended && self.at as u64 == self.filled - self.done;
         let is_ours = self.pace.is_even() && !self.dialect.is_classic();
-        if !(is_end && has_lost && is_ours) || self.tail.left.is_some() {
+        if !(is_end && has_lost && is_ours) || self.tail.is_found {
             return;
         }
-        let Some(base) = self.base else { return };
-        let time = self.timer.scaled(1, 2).saturating_sub(now.since(self.tail.since));
-        let count = time.as_nanos() / self.pace.gap().max(Span::from_nanos(1)).as_nanos();
+        self.tail.is_found = true;
+        let since = now.since(self.tail.since);
+        let gap = self.pace.gap().max(Span::from_nanos(1)).as_nanos();
+        let count = |time: Span| (time.saturating_sub(since).as_nanos() / gap) as usize;
+        let half = count(self.timer.scaled(1, 2));
+        if self.terms.parity && self.terms.packets() as usize <= MOST {
+            return self.find_parity(count(self.timer.scaled(2, 1)), half);
+        }
+        let mut copies: Vec<_> = self.newest().take(half).collect();
+        copies.reverse();
+        self.tail.copies = copies;
+    }
+
+    /// The packets of buffers that are not confirmed, the last one first.
+    fn newest(&self) -> impl Iterator<Item = (u32, u16)> + '_ {
+        let base = self.base.unwrap_or_default();
         let buffers = self.buffers.iter().enumerate().filter(|(_, it)| !it.confirmed);
-        let all = buffers.rev().flat_map(|(index, it)| {
+        buffers.rev().flat_map(move |(index, it)| {
             let number = base.wrapping_add(index as u32);
             let count = it.filled.map_or(0, |(bytes, _)| packets(bytes, self.terms.packet));
             (0..count).rev().map(move |packet| (number, packet as u16))
-        });
-        let mut left: Vec<_> = all.take(count as usize).collect();
-        left.reverse();
-        self.tail.left = Some(left);
+        })
+    }
+
+    /// Parity for the buffers of the last `count` packets: of each as many rows as packets of it are lost by the share that was asked for,
+    /// and three standard deviations, since one buffer of several is to be short of none; not more than `most` in all.
+    fn find_parity(&mut self, count: usize, most: usize) {
+        let mut buffers: Vec<u32> = self.newest().take(count.max(1)).map(|it| it.0).collect();
+        buffers.dedup();
+        let known = self.sent.packets.saturating_sub(count as u64).max(1);
+        let lost = (u64::from(self.terms.packets()) * self.asked.0).div_ceil(known);
+        let spread = (2 * self.asked.0 / self.asked.1.max(1)).max(2) - 1;
+        let rows = lost + (9 * (lost + 1) * spread).isqrt() + 1;
+        let most = (most / buffers.len().max(1)).clamp(1, MOST);
+        self.tail.rows = usize::try_from(rows).unwrap_or(MOST).min(most);
+        self.tail.buffers = buffers;
+    }
+
+    /// The next row of parity, if one may be sent, and the number of its buffer, counted from 0.
+    pub fn parity(&mut self, now: Time) -> Option<(Parity, u64)> {
+        if self.next_data() > now || self.is_needed() {
+            return None;
+        }
+        let (buffer, row) = self.tail.next_row()?;
+        let index = buffer.wrapping_sub(self.base?) as usize;
+        let (bytes, last) = self.buffers.get(index)?.filled?;
+        self.tail.gone += 1;
+        self.sent.again += 1;
+        self.goes(now);
+        let (packet, count) = (self.terms.packet, packets(bytes, self.terms.packet));
+        let parity = Parity {
+            buffer,
+            touched: self.touched,
+            ack: self.heard.high(),
+            row: row as u16,
+            packets: count as u16,
+            tail: (bytes - (count - 1) * u32::from(packet)) as u16,
+            checksum: 0,
+            last,
+            bytes: packet,
+        };
+        Some((parity, self.done + index as u64))
     }
 }

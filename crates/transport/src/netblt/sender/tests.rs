@@ -205,3 +205,33 @@ fn the_tail_goes_twice() {
         assert_eq!(next(&mut sender), None, "the others are confirmed");
     }
 }
+
+/// If that was agreed on, rows of parity follow the end in place of copies, one of each buffer in turn.
+#[test]
+fn parity_follows_the_end() {
+    let start = Start { spacing: Spacing::Even, burst: Burst { size: 1, interval: 10 }, train: 0 };
+    let terms = Terms { parity: true, ..terms() };
+    let mut sender = Sender::new(Dialect::V5, &terms, start, Burst { size: 1, interval: 0 });
+    sender.receive(Time::ZERO, &[message(1, 1, Said::Go), message(2, 2, Said::Go)]);
+    sender.fill(300, false);
+    sender.fill(120, true);
+    let mut now = Time::ZERO;
+    let mut rows = |sender: &mut Sender, count| -> Vec<_> {
+        let all = (0..count).filter_map(|_| {
+            now += Span::from_millis(10);
+            _ = sender.transmit(now);
+            sender.parity(now).map(|(it, at)| (at, it.row, it.packets, it.tail, it.last))
+        });
+        all.collect()
+    };
+    assert_eq!(rows(&mut sender, 1), []);
+    let resend = Said::Resend { offer: Burst::default(), missing: vec![0] };
+    sender.receive(Time::ZERO, &[message(3, 1, resend)]);
+    // A timer of 100 ms: five packets behind the end at most, in the time in which the line is free.
+    let (one, other) = ((0, 0, 3, 100, false), (1, 0, 2, 20, true));
+    let all = rows(&mut sender, 20);
+    assert_eq!(all, [other, one, (1, 1, 2, 20, true), (0, 1, 3, 100, false)]);
+    let ok = Said::Ok { offer: Burst::default(), timer: 100 };
+    sender.receive(Time::ZERO, &[message(4, 1, ok)]);
+    assert_eq!(rows(&mut sender, 20), [], "as many as were to go have gone");
+}

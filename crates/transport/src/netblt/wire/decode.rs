@@ -1,7 +1,7 @@
 //! From octets to packets.
 
 use super::{
-    Burst, COMMON, Code, Data, Dialect, MOST_TEXT, Message, NullAck, Packet, Ports, Terms,
+    Burst, COMMON, Code, Data, Dialect, MOST_TEXT, Message, NullAck, Packet, Parity, Ports, Terms,
 };
 use crate::checksum::checksum;
 use thiserror::Error;
@@ -51,7 +51,7 @@ pub fn decode(octets: &[u8]) -> Result<Read, Malformed> {
     let word = |at: usize| u16::from_be_bytes([common[at], common[at + 1]]);
     let length = usize::from(word(4));
     let ports = Ports { local: word(6), foreign: word(8) };
-    let is_data = matches!(code, Code::Data | Code::Ldata);
+    let is_data = matches!(code, Code::Data | Code::Ldata | Code::Parity);
     let header = if is_data { dialect.data_header() } else { length };
     if header < COMMON || length < header {
         return Err(Malformed::Fields);
@@ -87,6 +87,7 @@ impl Fields<'_> {
             Code::Refused => Packet::Refused(self.text()?),
             Code::Done => Packet::Done,
             Code::Text => Packet::Text(self.text()?),
+            Code::Parity => Packet::Parity(self.parity(bytes)?),
         })
     }
 
@@ -110,6 +111,7 @@ impl Fields<'_> {
         let (packet, burst, death) = (self.word()?, self.burst()?, self.word()?);
         let (flags, outstanding) = (self.word()?, self.word()?);
         let (write, checksum) = (flags & 1 != 0, flags & 2 != 0);
+        let parity = flags & 4 != 0 && self.dialect == Dialect::V5;
         let text = if self.rest.is_empty() { Vec::new() } else { self.text()? };
         Ok(Terms {
             uid,
@@ -120,6 +122,7 @@ impl Fields<'_> {
             death,
             checksum,
             write,
+            parity,
             outstanding,
             text,
         })
@@ -139,6 +142,15 @@ impl Fields<'_> {
         let burst = if self.dialect.is_classic() { Burst::default() } else { self.burst()? };
         let bytes = bytes as u16;
         Ok(Data { ends_buffer, buffer, touched, ack, packet, checksum, last, burst, bytes })
+    }
+
+    fn parity(&mut self, bytes: usize) -> Result<Parity, Malformed> {
+        let (buffer, touched) = (self.long()?, self.long()?);
+        let (ack, row, packets) = (self.word()?, self.word()?, self.word()?);
+        let (tail, checksum) = (self.word()?, self.word()?);
+        let last = self.word()? & 1 != 0;
+        let bytes = bytes as u16;
+        Ok(Parity { buffer, touched, ack, row, packets, tail, checksum, last, bytes })
     }
 
     fn null_ack(&mut self) -> Result<NullAck, Malformed> {

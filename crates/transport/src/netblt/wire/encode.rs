@@ -1,8 +1,8 @@
 //! From packets to octets.
 
-use super::{Burst, Code, Data, Dialect, NullAck, Packet, Ports, Terms, checksum};
+use super::{Burst, Code, Data, Dialect, NullAck, Packet, Parity, Ports, Terms, checksum};
 
-/// Appends a packet to `out`; of a data packet the header, behind which its [`bytes`](Data::bytes) of data are to follow.
+/// Appends a packet to `out`; of a data packet and of parity the header, behind which its [`bytes`](Data::bytes) are to follow.
 /// What `dialect` has no place for is left out; a KEEPALIVE is then an empty CONTROL.
 pub fn encode(dialect: Dialect, ports: Ports, packet: &Packet, out: &mut Vec<u8>) {
     let start = out.len();
@@ -20,6 +20,10 @@ pub fn encode(dialect: Dialect, ports: Ports, packet: &Packet, out: &mut Vec<u8>
         Packet::Data(data) => {
             put_data(data, dialect, out);
             behind = usize::from(data.bytes);
+        }
+        Packet::Parity(parity) => {
+            put_parity(parity, out);
+            behind = usize::from(parity.bytes);
         }
         Packet::NullAck(ack) => put_null_ack(ack, dialect, out),
         Packet::Control(messages) => {
@@ -52,6 +56,7 @@ fn code(packet: &Packet, dialect: Dialect) -> u8 {
         Packet::Refused(_) => Code::Refused,
         Packet::Done => Code::Done,
         Packet::Text(_) => Code::Text,
+        Packet::Parity(_) => Code::Parity,
     };
     code.number(dialect)
 }
@@ -62,7 +67,8 @@ fn put_terms(terms: &Terms, dialect: Dialect, out: &mut Vec<u8>) {
     if dialect.is_classic() {
         out.extend(terms.transfer.to_be_bytes());
     }
-    let flags = u16::from(terms.write) | u16::from(terms.checksum) << 1;
+    let parity = terms.parity && dialect == Dialect::V5;
+    let flags = u16::from(terms.write) | u16::from(terms.checksum) << 1 | u16::from(parity) << 2;
     let Burst { size, interval } = terms.burst;
     for word in [terms.packet, size, interval, terms.death, flags, terms.outstanding] {
         out.extend(word.to_be_bytes());
@@ -88,6 +94,15 @@ fn put_data(data: &Data, dialect: Dialect, out: &mut Vec<u8>) {
     if !dialect.is_classic() {
         out.extend(data.burst.size.to_be_bytes());
         out.extend(data.burst.interval.to_be_bytes());
+    }
+}
+
+fn put_parity(parity: &Parity, out: &mut Vec<u8>) {
+    out.extend(parity.buffer.to_be_bytes());
+    out.extend(parity.touched.to_be_bytes());
+    let Parity { ack, row, packets, tail, checksum, last, .. } = *parity;
+    for word in [ack, row, packets, tail, checksum, u16::from(last)] {
+        out.extend(word.to_be_bytes());
     }
 }
 

@@ -133,6 +133,8 @@ pub struct Terms {
     pub checksum: bool,
     /// Whether the active end sends the data; else it gets them.
     pub write: bool,
+    /// Whether the data may be followed by parity; version 5 alone.
+    pub parity: bool,
     /// Buffers that may be under way at once.
     pub outstanding: u16,
     /// The client's own, without NUL.
@@ -159,6 +161,29 @@ pub struct Data {
     /// The burst in force; versions 4 and 5.
     pub burst: Burst,
     /// Bytes of data.
+    pub bytes: u16,
+}
+
+/// The header of PARITY: a sum of the packets of a buffer (`netblt::parity`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Parity {
+    /// The buffer.
+    pub buffer: u32,
+    /// The highest buffer of which anything has been sent.
+    pub touched: u32,
+    /// All control messages up to this number have come.
+    pub ack: u16,
+    /// The number of the row.
+    pub row: u16,
+    /// Packets of the buffer.
+    pub packets: u16,
+    /// Bytes of the last of them.
+    pub tail: u16,
+    /// The checksum of the row; 0 if there is none.
+    pub checksum: u16,
+    /// Whether the buffer is the last of the transfer.
+    pub last: bool,
+    /// Bytes of the row.
     pub bytes: u16,
 }
 
@@ -202,6 +227,8 @@ pub enum Packet {
     Done,
     /// A message between users; version 5 alone.
     Text(Vec<u8>),
+    /// A sum of packets; version 5 alone, and no draft's.
+    Parity(Parity),
 }
 
 /// What stands in the type octet.
@@ -220,11 +247,12 @@ enum Code {
     Refused,
     Done,
     Text,
+    Parity,
 }
 
 /// The types of RFC 998 in the order of their numbers; those of versions 4 and 5 leave KEEPALIVE out and have one
-/// more at the end.
-const CODES: [Code; 13] = [
+/// more at the end, version 5 two.
+const CODES: [Code; 14] = [
     Code::Open,
     Code::Response,
     Code::Keepalive,
@@ -238,6 +266,7 @@ const CODES: [Code; 13] = [
     Code::Refused,
     Code::Done,
     Code::Text,
+    Code::Parity,
 ];
 
 impl Code {
@@ -249,7 +278,7 @@ impl Code {
     fn of(number: u8, dialect: Dialect) -> Option<Code> {
         let later = !dialect.is_classic() && number >= Code::Keepalive as u8;
         let code = *CODES.get(usize::from(number) + usize::from(later))?;
-        (code != Code::Text || dialect == Dialect::V5).then_some(code)
+        (!matches!(code, Code::Text | Code::Parity) || dialect == Dialect::V5).then_some(code)
     }
 }
 

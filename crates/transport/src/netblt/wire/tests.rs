@@ -23,6 +23,7 @@ fn worked() -> Vec<(Ports, Packet, &'static str)> {
         death: 60,
         checksum: true,
         write: true,
+        parity: false,
         outstanding: 22,
         text: b"test.dat".to_vec(),
     };
@@ -93,7 +94,9 @@ fn types_have_their_numbers() {
     assert_eq!(numbers(Dialect::V4), [2, 5, 10]);
     assert_eq!(Code::of(11, Dialect::V5), Some(Code::Text));
     assert_eq!(Code::of(11, Dialect::V4), None);
-    assert_eq!(Code::of(12, Dialect::Classic), None);
+    assert_eq!(Code::of(12, Dialect::V5), Some(Code::Parity));
+    assert_eq!(Code::of(12, Dialect::V4), None);
+    assert!((12..20).all(|it| Code::of(it, Dialect::Classic).is_none()));
 }
 
 prop_compose! {
@@ -105,10 +108,10 @@ prop_compose! {
 prop_compose! {
     fn some_terms()(
         (uid, buffer, transfer, packet, outstanding) in any::<(u32, u32, u32, u16, u16)>(),
-        burst in a_burst(), (death, checksum, write) in any::<(u16, bool, bool)>(),
+        burst in a_burst(), (death, checksum, write, parity) in any::<(u16, bool, bool, bool)>(),
         text in prop::collection::vec(1u8.., 0..20),
     ) -> Terms {
-        Terms { uid, buffer, transfer, packet, burst, death, checksum, write, outstanding, text }
+        Terms { uid, buffer, transfer, packet, burst, death, checksum, write, parity, outstanding, text }
     }
 }
 
@@ -135,6 +138,15 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    fn some_parity()(
+        (buffer, touched) in any::<(u32, u32)>(), (ack, row, packets) in any::<(u16, u16, u16)>(),
+        (tail, checksum, last) in any::<(u16, u16, bool)>(), bytes in 0u16..60_000,
+    ) -> Parity {
+        Parity { buffer, touched, ack, row, packets, tail, checksum, last, bytes }
+    }
+}
+
 pub(crate) fn a_packet() -> impl Strategy<Value = Packet> {
     let text = || prop::collection::vec(1u8.., 0..30);
     let null_ack = (any::<(u32, u16, bool)>(), a_burst());
@@ -146,6 +158,7 @@ pub(crate) fn a_packet() -> impl Strategy<Value = Packet> {
         Just(Packet::QuitAck),
         text().prop_map(Packet::Abort),
         some_data().prop_map(Packet::Data),
+        some_parity().prop_map(Packet::Parity),
         null_ack.prop_map(|((touched, ack, last), burst)| {
             Packet::NullAck(NullAck { touched, ack, burst, last })
         }),
@@ -160,13 +173,16 @@ pub(crate) fn a_packet() -> impl Strategy<Value = Packet> {
 fn within(dialect: Dialect, mut packet: Packet) -> Packet {
     let classic = dialect.is_classic();
     match &mut packet {
-        Packet::Open(terms) | Packet::Response(terms) if !classic => terms.transfer = 0,
+        Packet::Open(terms) | Packet::Response(terms) => {
+            terms.transfer = if classic { terms.transfer } else { 0 };
+            terms.parity &= dialect == Dialect::V5;
+        }
         Packet::Data(data) if classic => {
             (data.touched, data.burst) = (data.buffer, Burst::default());
         }
         Packet::NullAck(ack) if classic => (ack.touched, ack.last) = (0, false),
         Packet::Keepalive if !classic => return Packet::Control(Vec::new()),
-        Packet::Text(_) if dialect != Dialect::V5 => return Packet::Done,
+        Packet::Text(_) | Packet::Parity(_) if dialect != Dialect::V5 => return Packet::Done,
         Packet::Control(messages) if classic => {
             for message in messages {
                 if let Said::Resend { offer, .. } = &mut message.said {
