@@ -40,6 +40,7 @@ local fields = layout.fields(netblt, "netblt", {
     { "flags", "uint16", "Flags", base.HEX },
     { "checksummed", "bool", "C: data are checksummed", 16, nil, 0x0002 },
     { "write", "uint16", "M: transfer mode", base.DEC, TRANSFER, 0x0001 },
+    { "parity", "bool", "Parity may follow the data", 16, nil, 0x0004 },
     { "outstanding", "uint16", "Maximum Outstanding Buffers", base.DEC },
     { "client_string", "string", "Client String" },
     { "reason", "string", "Reason" },
@@ -48,6 +49,9 @@ local fields = layout.fields(netblt, "netblt", {
     { "touched", "uint32", "Last Buffer Touched", base.DEC },
     { "ack", "uint16", "High Consecutive Sequence Number Received", base.DEC },
     { "number", "uint16", "Packet Number", base.DEC },
+    { "row", "uint16", "Row of Parity", base.DEC },
+    { "buffer_packets", "uint16", "Packets of the Buffer", base.DEC },
+    { "tail", "uint16", "Length of the Last Packet (octets)", base.DEC },
     { "data_checksum", "uint16", "Data Area Checksum", base.HEX },
     { "data_checksum_status", "uint8", "Data Area Checksum Status", base.DEC, layout.STATUS },
     { "last", "bool", "L: last buffer of the transfer", 16, nil, 0x0001 },
@@ -88,7 +92,7 @@ netblt.experts = experts
 
 netblt.prefs.udp_port = Pref.uint("UDP port", UDP_PORT, "UDP port of NETBLT in datagrams; 0 for none")
 
--- RFC 998 section 5; the drafts leave KEEPALIVE out.
+-- RFC 998 section 5; the drafts leave KEEPALIVE out. PARITY is Trunkline's own, in version 5.
 local CLASSIC_PACKETS = {
     [0] = "OPEN", "RESPONSE", "KEEPALIVE", "QUIT", "QUITACK", "ABORT", "DATA", "LDATA", "NULL-ACK", "CONTROL", "REFUSED",
     "DONE",
@@ -98,7 +102,7 @@ local V4_PACKETS = {
 }
 local V5_PACKETS = {
     [0] = "OPEN", "RESPONSE", "QUIT", "QUITACK", "ABORT", "DATA", "LDATA", "NULL-ACK", "CONTROL", "REFUSED", "DONE",
-    "MESSAGE",
+    "MESSAGE", "PARITY",
 }
 
 local COMMON = {
@@ -106,8 +110,8 @@ local COMMON = {
     { "padding_word", 2 },
 }
 
--- Bits of the flags of OPEN and RESPONSE, and of data.
-local TERMS_BITS, DATA_BITS = { "checksummed", "write" }, { "last" }
+-- Bits of the flags of OPEN and RESPONSE, up to version 4 and in 5, and of data.
+local TERMS_BITS, V5_TERMS_BITS, DATA_BITS = { "checksummed", "write" }, { "checksummed", "write", "parity" }, { "last" }
 
 -- RFC 998: layouts of what follows the common header.
 local CLASSIC = {
@@ -122,19 +126,24 @@ local CLASSIC = {
     null_ack = { { "ack", 2 }, { "burst_size", 2 }, { "burst_interval", 2 }, { "padding_word", 2 } },
 }
 
--- The drafts' layouts with the types of one version.
-local function later(packets)
+-- The drafts' layouts with the types and the flags of one version.
+local function later(packets, terms_bits)
     return {
         packets = packets,
         is_classic = false,
         terms = {
             { "uid", 4 }, { "buffer_size", 4 }, { "packet_size", 2 }, { "burst_size", 2 }, { "burst_interval", 2 },
-            { "death", 2 }, { "flags", 2, TERMS_BITS }, { "outstanding", 2 },
+            { "death", 2 }, { "flags", 2, terms_bits }, { "outstanding", 2 },
         },
         data = {
             { "buffer", 4 }, { "touched", 4 }, { "ack", 2 }, { "number", 2 }, { "data_checksum", 2 },
             { "flags", 2, DATA_BITS }, { "burst_size", 2 }, { "burst_interval", 2 },
         },
+        parity = {
+            { "buffer", 4 }, { "touched", 4 }, { "ack", 2 }, { "row", 2 }, { "buffer_packets", 2 }, { "tail", 2 },
+            { "data_checksum", 2 }, { "flags", 2, DATA_BITS },
+        },
+        -- Of data and of parity.
         data_header = 32,
         null_ack = {
             { "touched", 4 }, { "ack", 2 }, { "burst_size", 2 }, { "burst_interval", 2 }, { "flags", 2, DATA_BITS },
@@ -142,7 +151,7 @@ local function later(packets)
     }
 end
 
-local DIALECTS = { [2] = CLASSIC, [3] = CLASSIC, [4] = later(V4_PACKETS), [5] = later(V5_PACKETS) }
+local DIALECTS = { [2] = CLASSIC, [3] = CLASSIC, [4] = later(V4_PACKETS, TERMS_BITS), [5] = later(V5_PACKETS, V5_TERMS_BITS) }
 
 -- What the ends of each connection last said of the data's checksum: lists of { frame, whether they have one }.
 local agreed = {}
@@ -245,6 +254,14 @@ local function read_data(reader, packet)
     return string.format("buffer %d, packet %d, %d octets, ack %d%s", values.buffer, values.number, length, values.ack, last)
 end
 
+local function read_parity(reader, packet)
+    local values, items = reader:read(fields, packet.dialect.parity)
+    if not values then return nil end
+    local length = add_data(reader, packet, values, items)
+    return string.format("buffer %d of %d packets, row %d, %d octets, ack %d", values.buffer, values.buffer_packets,
+        values.row, length, values.ack)
+end
+
 local function read_null_ack(reader, packet)
     local values = reader:read(fields, packet.dialect.null_ack)
     if not values then return nil end
@@ -281,12 +298,13 @@ local BODIES = {
     ["REFUSED"] = string_reader("reason"),
     ["DONE"] = read_nothing,
     ["MESSAGE"] = string_reader("text"),
+    ["PARITY"] = read_parity,
 }
 
 -- The octets that the checksum of the header covers; nil if the fields contradict each other or the packet ends before.
 local function header_octets(tvb, packet)
     local length = packet.values.length
-    local is_data = packet.name == "DATA" or packet.name == "LDATA"
+    local is_data = packet.name == "DATA" or packet.name == "LDATA" or packet.name == "PARITY"
     local count = is_data and packet.dialect.data_header or length
     if count < COMMON_OCTETS or count > length or count > tvb:len() then return nil end
     return tvb(0, count):raw()

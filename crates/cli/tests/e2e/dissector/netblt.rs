@@ -6,11 +6,11 @@ use super::shark::{
 };
 use std::fs;
 use trunkline_transport::netblt::wire::{
-    Burst, Data, Dialect, IP_PROTOCOL, Message, NullAck, Packet, Ports, Said, Terms, data_checksum,
-    decode, encode,
+    Burst, Data, Dialect, IP_PROTOCOL, Message, NullAck, Packet, Parity, Ports, Said, Terms,
+    data_checksum, decode, encode,
 };
 
-const FIELDS: [&str; 39] = [
+const FIELDS: [&str; 43] = [
     "netblt.packet",
     "netblt.version",
     "netblt.length",
@@ -27,6 +27,7 @@ const FIELDS: [&str; 39] = [
     "netblt.death",
     "netblt.checksummed",
     "netblt.write",
+    "netblt.parity",
     "netblt.outstanding",
     "netblt.client_string",
     "netblt.reason",
@@ -35,6 +36,9 @@ const FIELDS: [&str; 39] = [
     "netblt.touched",
     "netblt.ack",
     "netblt.number",
+    "netblt.row",
+    "netblt.buffer_packets",
+    "netblt.tail",
     "netblt.data_checksum",
     "netblt.data_checksum_status",
     "netblt.last",
@@ -102,6 +106,9 @@ impl Values {
         self.put("death", &terms.death);
         self.put("checksummed", &u8::from(terms.checksum));
         self.put("write", &u8::from(terms.write));
+        if dialect == Dialect::V5 {
+            self.put("parity", &u8::from(terms.parity));
+        }
         self.put("outstanding", &terms.outstanding);
         self.put("client_string", &String::from_utf8_lossy(&terms.text));
     }
@@ -110,15 +117,29 @@ impl Values {
         self.put("buffer", &data.buffer);
         self.put("ack", &data.ack);
         self.put("number", &data.packet);
-        self.put("data_checksum", &format!("{:#06x}", data.checksum));
-        self.put("data_checksum_status", &if data.checksum == 0 { 3 } else { 1 });
-        self.put("last", &u8::from(data.last));
-        self.put("data_length", &data.bytes);
-        self.put("data", &payload.iter().map(|octet| format!("{octet:02x}")).collect::<String>());
+        self.payload(data.checksum, data.last, payload);
         if dialect != Dialect::Classic {
             self.put("touched", &data.touched);
             self.burst(data.burst);
         }
+    }
+
+    fn payload(&mut self, checksum: u16, last: bool, payload: &[u8]) {
+        self.put("data_checksum", &format!("{checksum:#06x}"));
+        self.put("data_checksum_status", &if checksum == 0 { 3 } else { 1 });
+        self.put("last", &u8::from(last));
+        self.put("data_length", &payload.len());
+        self.put("data", &payload.iter().map(|octet| format!("{octet:02x}")).collect::<String>());
+    }
+
+    fn parity(&mut self, parity: &Parity, payload: &[u8]) {
+        self.put("buffer", &parity.buffer);
+        self.put("touched", &parity.touched);
+        self.put("ack", &parity.ack);
+        self.put("row", &parity.row);
+        self.put("buffer_packets", &parity.packets);
+        self.put("tail", &parity.tail);
+        self.payload(parity.checksum, parity.last, payload);
     }
 
     fn null_ack(&mut self, ack: &NullAck, dialect: Dialect) {
@@ -169,6 +190,7 @@ impl Values {
             }
             Packet::Text(text) => self.put("text", &String::from_utf8_lossy(text)),
             Packet::Data(data) => self.data(data, dialect, payload),
+            Packet::Parity(parity) => self.parity(parity, payload),
             Packet::NullAck(ack) => self.null_ack(ack, dialect),
             Packet::Control(messages) => self.messages(messages, dialect),
             Packet::Keepalive | Packet::QuitAck | Packet::Done => {}
@@ -187,6 +209,7 @@ impl Values {
             Packet::Refused(_) => "REFUSED",
             Packet::Done => "DONE",
             Packet::Text(_) => "MESSAGE",
+            Packet::Parity(_) => "PARITY",
         }
     }
 }
@@ -208,7 +231,7 @@ fn decoded(octets: &[u8]) -> Row {
 
 /// Later Wiresharks print truth values as words.
 fn plain(mut row: Row) -> Row {
-    for name in ["netblt.checksummed", "netblt.last"] {
+    for name in ["netblt.checksummed", "netblt.parity", "netblt.last"] {
         if let Some(value) = row.get_mut(name) {
             *value = value.replace("True", "1").replace("False", "0");
         }
@@ -293,7 +316,25 @@ fn one_of_each(dialect: Dialect) -> Vec<(Packet, &'static [u8])> {
     match dialect {
         Dialect::Classic => all.push((Packet::Keepalive, b"")),
         Dialect::V4 => {}
-        Dialect::V5 => all.push((Packet::Text(text()), b"")),
+        Dialect::V5 => {
+            let row = Parity {
+                buffer: 70_000,
+                touched: 70_001,
+                ack: 6,
+                row: 3,
+                packets: 64,
+                tail: 700,
+                checksum: data_checksum(b"sum"),
+                last: true,
+                bytes: 3,
+            };
+            let terms = Terms { parity: true, ..some_terms() };
+            all.extend([
+                (Packet::Text(text()), &b""[..]),
+                (Packet::Parity(row), b"sum"),
+                (Packet::Open(terms), b""),
+            ]);
+        }
     }
     all
 }
@@ -366,7 +407,7 @@ fn every_packet_of_each_dialect_is_read_as_our_decoder_reads_it() {
     // Version 3 is read as RFC 998's.
     packets.push(changed(WORKED[0], false, |octets| octets[2] = 3));
     let wanted: Vec<Row> = packets.iter().map(|octets| decoded(octets)).collect();
-    assert_eq!(wanted.len(), 13 + 12 + 13 + 1);
+    assert_eq!(wanted.len(), 13 + 12 + 15 + 1);
     let on_ip: Vec<Vec<u8>> = packets.iter().map(|it| ipv4(IP_PROTOCOL, false, it)).collect();
     assert_eq!(rows_of(&on_ip), wanted);
     let on_ipv6: Vec<Vec<u8>> = packets.iter().map(|it| ipv6(IP_PROTOCOL, it)).collect();
