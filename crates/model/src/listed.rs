@@ -6,7 +6,7 @@ use crate::group::{self, stage_name, writes};
 use crate::message::{Terms, one_way};
 use crate::prediction::{Figure, Prediction, Term, What};
 use crate::speech::Packet;
-use crate::talk::{TOGETHER, window_place};
+use crate::talk::{TOGETHER, Talk, window_place};
 use crate::throughput::{SECOND, Throughput};
 use crate::way::{Resource, line, line_name};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,10 +62,11 @@ pub(crate) fn predict(
     let term = throughput_term(network, &flow, shape, &formula, rate);
     add(size_of(traffic, shape), What::Throughput, Figure::Rate(rate), vec![term]);
     let times = match &traffic.workload {
-        Workload::Bulk { bytes, .. } if !listed.entry.connects_for_each => {
-            vec![confirmed(&flow, bytes.bytes(), shape, &formula)]
+        Workload::Bulk { bytes, .. } if listed.entry.connects_for_each => {
+            vec![opened(&flow, bytes.bytes(), shape, &formula)]
         }
-        workload => times(workload, &flow, shape, &formula, rate),
+        Workload::Bulk { bytes, .. } => vec![confirmed(&flow, bytes.bytes(), shape, &formula)],
+        workload => times(workload, &flow, &formula, rate),
     };
     for (size, what, terms) in times {
         add(size, what, Figure::Time(terms.total()), terms.0);
@@ -254,13 +255,39 @@ fn throughput_term(
 /// The time of a transfer that is confirmed by the answer to an empty message behind it, which is a unit of its own.
 fn confirmed(flow: &Flow<'_>, bytes: u64, shape: Shape, formula: &Formula) -> (u64, What, Terms) {
     let units = bytes.div_ceil(u64::from(shape.unit));
-    let (bursts, rest) = (units / formula.burst, units % formula.burst);
-    let pause = (bursts * formula.burst) as f64 * formula.interval;
-    let until = Span::from_nanos((pause + rest as f64 * formula.within) as u64);
-    let mut terms = before(flow, formula, until);
+    let mut terms = before(flow, formula, until(units, formula));
     one_way(&mut terms, &flow.there, 0);
     one_way(&mut terms, &flow.back, CONFIRMATION);
     (bytes, What::Transfer, terms)
+}
+
+/// The time of a transfer that opens a connection, and is answered over another one.
+fn opened(flow: &Flow<'_>, bytes: u64, shape: Shape, formula: &Formula) -> (u64, What, Terms) {
+    let ahead = bytes.div_ceil(u64::from(shape.unit)).saturating_sub(1);
+    let mut terms = Terms::default();
+    opening(&mut terms, &flow.there, &flow.back, shape);
+    terms.0.extend(before(flow, formula, until(ahead, formula)).0);
+    one_way(&mut terms, &flow.there, (bytes - ahead * u64::from(shape.unit)) as u32);
+    opening(&mut terms, &flow.back, &flow.there, shape);
+    one_way(&mut terms, &flow.back, CONFIRMATION);
+    (bytes, What::Transfer, terms)
+}
+
+/// The packet that opens a connection goes there, its answer comes back.
+fn opening(terms: &mut Terms, there: &Talk<'_>, back: &Talk<'_>, shape: Shape) {
+    let packet = Packet { bytes: shape.header, controls: 0 };
+    let hosts = |talk: &Talk<'_>| talk.host_send(0) + talk.board_send(0) + talk.host_receive(0);
+    let [forth, answer] = [there, back].map(|it| it.way.latency(&[packet]) + hosts(it));
+    let name = ("opening", "OPEN there + RESPONSE back", "RFC 998, §3");
+    let numbers = format!("{forth} + {answer}");
+    terms.add(name, &window_place(there.from.0), Cause::Window, forth + answer, numbers);
+}
+
+/// The time until so many units have been sent.
+fn until(units: u64, formula: &Formula) -> Span {
+    let (bursts, rest) = (units / formula.burst, units % formula.burst);
+    let pause = (bursts * formula.burst) as f64 * formula.interval;
+    Span::from_nanos((pause + rest as f64 * formula.within) as u64)
 }
 
 /// The time until the last unit is sent.
@@ -276,22 +303,11 @@ fn before(flow: &Flow<'_>, formula: &Formula, span: Span) -> Terms {
 fn times(
     workload: &Workload,
     flow: &Flow<'_>,
-    shape: Shape,
     formula: &Formula,
     rate: Throughput,
 ) -> Vec<(u64, What, Terms)> {
     let waiting = |span: Span| before(flow, formula, span);
     match workload {
-        Workload::Bulk { bytes, confirm, .. } => {
-            let bytes = bytes.bytes();
-            let mut terms = waiting(rate.time_for(bytes.saturating_sub(shape.unit.into())));
-            let last = u64::from(shape.unit).min(bytes) as u32;
-            one_way(&mut terms, &flow.there, last);
-            if *confirm {
-                one_way(&mut terms, &flow.back, CONFIRMATION);
-            }
-            vec![(bytes, What::Transfer, terms)]
-        }
         Workload::TimedTransfer { sizes, .. } => {
             let interval = |&size: &u32| {
                 (u64::from(size), What::Interval, waiting(rate.time_for(size.into())))

@@ -303,3 +303,34 @@ fn a_transfer_takes_as_long_as_the_formulas_say() {
         assert_eq!(found.list, [], "{transport}");
     }
 }
+
+/// A transfer over NETBLT opens a connection, and its answer another one the other way: the formula counts both.
+#[test]
+fn a_transfer_over_netblt_takes_as_long_as_the_formulas_say() {
+    for (bytes, keys) in [
+        (1024, "burst = 1, interval = '10ms'"),
+        (10_240, "burst = 5, interval = '10ms'"),
+        (102_400, "burst = 5, interval = '10ms'"),
+        (1_024_000, "burst = 5, interval = '10ms', packets = 10"),
+        (102_400, "burst = 10, interval = '200ms', packets = 10, outstanding = 4"),
+    ] {
+        let text = format!(
+            "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n\
+             [[link]]\nbetween = ['a', 'b']\nrate = '10Mbit/s'\ndelay = '50ms'\n\
+             [[traffic]]\nname = 't'\nkind = 'bulk'\nfrom = 'a'\nto = 'b'\nbytes = {bytes}\n\
+             transport = {{ kind = 'netblt', frame = 1024, {keys} }}\n"
+        );
+        let scenario = Scenario::parse(&text, "test.toml").unwrap().remove(0);
+        let runs =
+            [trunkline_sim::run(&scenario).unwrap(), trunkline_model::predict(&scenario).unwrap()];
+        let [took, expected] = runs.each_ref().map(|run| {
+            let sample = &run.traffic[0].samples[0];
+            assert_eq!(check(run), []);
+            sample.end.since(sample.start).as_millis_f64()
+        });
+        assert!(
+            (took / expected - 1.0).abs() < 0.02,
+            "{bytes}, {keys}: {took} ms, {expected} predicted"
+        );
+    }
+}

@@ -45,9 +45,8 @@ impl PathFit {
     }
 }
 
-/// A simulated receiver that acknowledges every segment, as the kernel does here, opens its window a little
-/// otherwise: messages that just fill it or just do not, to this part of a segment, wait longer there than
-/// with the kernel. They are left out.
+/// A simulated receiver opens its window a little otherwise than the kernel's: messages that just fill it or just
+/// do not, to this part of a segment, wait longer there. They are left out.
 const ABOUT: u32 = 2;
 
 /// Sizes that the scenario reproduces.
@@ -60,7 +59,9 @@ fn sizes(wanted: &Wanted, tcp: &OverTcp, window: Option<u32>) -> Vec<u32> {
 fn traffic(wanted: &Wanted, tcp: &OverTcp, window: Option<u32>) -> String {
     let sizes = sizes(wanted, tcp, window);
     let initial = tcp.initial.map_or(String::new(), |count| format!(", initial_window = {count}"));
-    let bounded = |bytes| format!(", window = {bytes}, delayed_ack = \"0s\"");
+    // Where a second segment has no room, a timer would acknowledge the first; the kernel does it at once.
+    let at_once = |bytes: u32| if bytes < 2 * tcp.segment { ", delayed_ack = \"0s\"" } else { "" };
+    let bounded = |bytes: u32| format!(", window = {bytes}{}", at_once(bytes));
     let window = window.map_or(String::new(), bounded);
     format!(
         r#"# Sizes are those on the connection: the head of each message is among them.

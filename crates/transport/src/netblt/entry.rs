@@ -174,7 +174,7 @@ fn formula(values: &Values, path: &Circumstances) -> Result<Formula, String> {
     Ok(Formula {
         interval: pace.max(t).max(back),
         together: together.ceil() as u64,
-        burst: 1,
+        burst: u64::from(burst.size),
         within: t,
         assumes: None,
         text: "max(I / S, t, (T + C) / (B × n))",

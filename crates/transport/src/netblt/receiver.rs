@@ -12,7 +12,7 @@ use super::law::{Arrival, Law, on_path};
 use super::log::Log;
 use super::terms::SPREAD;
 use super::timers::{Arrivals, ControlTimer};
-use super::wire::{COMMON, Data, Dialect, Message, NullAck, Said, Terms};
+use super::wire::{Burst, COMMON, Data, Dialect, Message, NullAck, Said, Terms};
 use std::collections::{BTreeSet, VecDeque};
 use trunkline_core::{Span, Time};
 
@@ -181,7 +181,8 @@ impl Receiver {
 
     /// A data packet has come, whose data are right if `is_right`. Answers where they belong, if they are new.
     pub fn receive(&mut self, now: Time, data: &Data, is_right: bool) -> Option<Placed> {
-        self.acknowledged(now, data.ack, false);
+        let told = (!self.dialect.is_classic()).then_some(data.burst);
+        self.acknowledged(now, data.ack, told, false);
         if !is_right {
             return None;
         }
@@ -331,7 +332,7 @@ impl Receiver {
     }
 
     /// All control messages up to `high` have come there.
-    fn acknowledged(&mut self, now: Time, high: u16, by_null_ack: bool) {
+    fn acknowledged(&mut self, now: Time, high: u16, told: Option<Burst>, by_null_ack: bool) {
         if self.log.acknowledge(high) == 0 {
             return;
         }
@@ -340,7 +341,7 @@ impl Receiver {
         }
         if self.offered.is_some_and(|it| high.wrapping_sub(it) < 1 << 15) {
             self.offered = None;
-            self.law.taken_up();
+            self.law.taken_up(told);
         }
         self.control_due = (!self.log.is_empty()).then(|| now + self.control.value());
         for index in 0..self.buffers.len() {
@@ -357,7 +358,7 @@ impl Receiver {
 
     /// A NULL-ACK has come.
     pub fn hear(&mut self, now: Time, ack: &NullAck) {
-        self.acknowledged(now, ack.ack, true);
+        self.acknowledged(now, ack.ack, Some(ack.burst), true);
         self.arrivals.interrupted();
         self.review(now);
         if !self.dialect.is_classic() && !self.buffers.is_empty() && ack.touched >= self.base {

@@ -64,7 +64,7 @@ impl Talk {
 /// Settings of a protocol within the ranges of its keys, by chance.
 fn settings() -> impl Strategy<Value = (&'static ProtocolEntry, Values)> {
     let chosen = (0..PROTOCOLS.len(), prop::collection::vec((any::<bool>(), any::<u64>()), 8));
-    chosen.prop_map(|(index, chances)| {
+    let all = chosen.prop_map(|(index, chances)| {
         let entry = PROTOCOLS[index];
         let mut values = entry.defaults();
         for (key, (given, chance)) in entry.keys.iter().zip(chances) {
@@ -73,7 +73,8 @@ fn settings() -> impl Strategy<Value = (&'static ProtocolEntry, Values)> {
             }
         }
         (entry, values)
-    })
+    });
+    all.prop_filter("settings that go together", |(entry, values)| (entry.build)(values).is_ok())
 }
 
 /// A value near the lower end of a key's range: there most is at stake.

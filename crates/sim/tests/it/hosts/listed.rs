@@ -1,7 +1,7 @@
 //! Protocols of the list on simulated hosts: the laws of the house hold whatever is described.
 
 use crate::hosts::random::{AMOUNTS, BOARDS, ORDERLY, PROCESSORS, WILD, WORKLOADS};
-use crate::hosts::support::{life, scenario};
+use crate::hosts::support::{life, run, scenario};
 use proptest::prelude::*;
 use trunkline_core::{Span, Time};
 use trunkline_engine::check;
@@ -120,4 +120,20 @@ fn the_ledger_tells_loss_from_window() {
     assert!(timeouts > 5, "{timeouts} time-outs");
     // 200 ms until a frame is sent again; every second time-out is for a lost answer, whose frame has come.
     assert!(booked(&lossy, Cause::Recover) > Span::from_millis(50).scaled(timeouts, 1));
+}
+
+/// Where a NETBLT sender keeps to a cap of its own, nearly all of it is used: what does not come because it was not sent stands in
+/// no queue. Packets of 10,000 bits, so that whole milliseconds make the cap exactly.
+#[test]
+fn a_cap_of_the_sender_is_used() {
+    for (cap, delay) in [(5, "1ms"), (5, "50ms"), (20, "1ms"), (20, "10ms"), (60, "10ms")] {
+        let run = run(&format!(
+            "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n\
+             [[link]]\nbetween = ['a', 'b']\nrate = '100Mbit/s'\ndelay = '{delay}'\n\
+             [[traffic]]\nname = 't'\nkind = 'greedy'\nfrom = 'a'\nto = 'b'\nduration = '20s'\n\
+             transport = {{ kind = 'netblt', frame = 1250, rate = '{cap}Mbit/s' }}\n"
+        ));
+        let share = run.traffic[0].delivered_bytes as f64 * 8.0 / 20.0 / (f64::from(cap) * 1e6);
+        assert!((0.985..=1.0).contains(&share), "{cap} Mbit/s, {delay}: {share}");
+    }
 }

@@ -16,6 +16,7 @@
 //! them.
 
 use super::contest::Contest;
+use super::rates::{burst, bytes_in, per_second, rate_of};
 use super::window::{Least, Losses, MOST_RATE, OwnLoss, PARTS, Window};
 use super::{Arrival, Law, on_path};
 use crate::netblt::wire::{Burst, Dialect, Terms};
@@ -51,8 +52,6 @@ const TRAIN: u64 = 12;
 const COPIES: u64 = 10;
 /// Copies of the OPEN that are further apart were not sent at once (a choice).
 const APART: Span = Span::from_millis(500);
-/// The interval of an offer at least, so that whole milliseconds are exact enough.
-const INTERVAL: u64 = 100;
 /// The slowest offer: two packets in this time.
 const SLOWEST: Span = Span::from_secs(2);
 /// From packet to packet as long as nothing is known (a choice: slower than any sender begins).
@@ -87,6 +86,8 @@ pub struct Adaptive {
     highest: u64,
     /// The rate that is offered; 0 before the first offer.
     offered: u64,
+    /// The rate at which packets come: the offer in force, or less if the sender keeps to a cap of its own.
+    sent: u64,
     is_new: bool,
     /// Whether the offer in force is the newest.
     in_force: bool,
@@ -122,6 +123,7 @@ impl Adaptive {
             rate: 0,
             highest: 0,
             offered: 0,
+            sent: 0,
             is_new: false,
             in_force: true,
             window: Window::default(),
@@ -185,7 +187,7 @@ impl Adaptive {
         // somebody who fills the line, his queue is in the first round trips, and what is lost in it is not the path's loss.
         let is_unsure = self.phase == Phase::Start && excess > 0;
         let is_idle = self.contest.is_none() && !is_unsure && self.queue() <= self.tolerated();
-        if is_idle && self.offered * 100 <= self.rate * BELOW_RATE {
+        if is_idle && self.sent * 100 <= self.rate * BELOW_RATE {
             self.own_loss.take(self.own_loss.explained(losses));
         }
         let counted = through * PARTS / (PARTS - self.own_loss.share());
@@ -211,6 +213,11 @@ impl Adaptive {
         if is_holding && is_excess && queue <= self.tolerated() && self.may_breathe(now) {
             return self.breathe(now);
         }
+        let is_free =
+            counted * 100 >= self.sent * THROUGH && !is_excess && queue <= self.tolerated();
+        if self.is_capped() && is_free {
+            return self.keep_to_cap();
+        }
         match self.phase {
             Phase::Contest => self.contend(now, (all.sent, excess)),
             Phase::Breathe(count) => self.breathed(now, count, (counted, all, is_excess)),
@@ -233,12 +240,24 @@ impl Adaptive {
         }
     }
 
+    /// Whether the sender keeps to a cap of its own, in the beginning or at a trial.
+    fn is_capped(&self) -> bool {
+        matches!(self.phase, Phase::Start | Phase::More(_)) && self.sent < self.offered
+    }
+
+    /// All that a cap lets go comes through. A little more stays offered, so that the cap decides; more is not known of the path, and not
+    /// offered if the cap is lifted.
+    fn keep_to_cap(&mut self) {
+        self.rate = self.sent;
+        self.try_more(self.step());
+    }
+
     /// A stretch of the beginning, or of a trial, ends.
     fn search(&mut self, (counted, enough): (u64, u64), is_excess: bool, queue: Span) {
         match self.phase {
-            Phase::Start if counted < self.offered * enough / 100 => {
+            Phase::Start if counted < self.sent * enough / 100 => {
                 // What a single stretch shows without a loss is believed for three quarters (a choice).
-                let is_far = counted < self.offered * ENOUGH / 100;
+                let is_far = counted < self.sent * ENOUGH / 100;
                 let found = if is_far { counted } else { (self.rate + 3 * counted) / 4 };
                 self.rate = found.min(self.rate);
                 self.phase = Phase::Drain;
@@ -247,8 +266,8 @@ impl Adaptive {
             Phase::Start if self.offered < self.rate => {
                 self.make_offer((self.offered * DOUBLE / 100).min(self.rate));
             }
-            Phase::More(step) if counted >= self.offered * THROUGH / 100 && !is_excess => {
-                self.rate = self.rate.max(self.offered);
+            Phase::More(step) if counted >= self.sent * THROUGH / 100 && !is_excess => {
+                self.rate = self.rate.max(self.sent);
                 self.try_more((2 * step).min(self.rate));
             }
             Phase::More(_) => {
@@ -366,7 +385,7 @@ impl Adaptive {
 
     /// Holds the rate, or what is left of it.
     fn hold(&mut self, counted: u64, is_excess: bool, queue: Span) {
-        let stays_behind = counted < self.offered * 95 / 100;
+        let stays_behind = counted < self.sent * 95 / 100;
         self.behind = if stays_behind && (is_excess || queue > self.tolerated()) {
             self.behind + 1
         } else {
@@ -388,8 +407,8 @@ impl Adaptive {
     fn coming(&self, queue: Span) -> Span {
         let time = u128::from(self.base().scaled(2, 3).as_nanos());
         let part = |rate: u64| (time * u128::from(rate) / u128::from(self.rate.max(1))) as u64;
-        let grows = Span::from_nanos(part(self.offered.saturating_sub(self.rate)));
-        let goes = Span::from_nanos(part(self.rate.saturating_sub(self.offered)));
+        let grows = Span::from_nanos(part(self.sent.saturating_sub(self.rate)));
+        let goes = Span::from_nanos(part(self.rate.saturating_sub(self.sent)));
         (queue + grows).saturating_sub(goes)
     }
 
@@ -436,9 +455,11 @@ impl Law for Adaptive {
         self.shortest.take(round);
     }
 
-    fn taken_up(&mut self) {
+    fn taken_up(&mut self, told: Option<Burst>) {
         self.in_force = true;
         self.window = Window::default();
+        let own = told.filter(|&it| it.size > 0 && it != self.offer());
+        self.sent = own.map_or(self.offered, |it| rate_of(it, self.packet).min(self.offered));
     }
 
     fn offer(&self) -> Burst {
@@ -455,41 +476,5 @@ impl Law for Adaptive {
         }
         let Burst { size, interval } = self.offer();
         Span::from_nanos(u64::from(interval) * 1_000_000 / u64::from(size.max(1)))
-    }
-}
-
-/// Bytes in so much time.
-fn bytes_in(rate: u64, span: Span) -> u64 {
-    (u128::from(rate) * u128::from(span.as_nanos()) / 1_000_000_000) as u64
-}
-
-/// The rate of so many bytes in so much time.
-fn per_second(bytes: u64, span: Span) -> u64 {
-    (u128::from(bytes) * 1_000_000_000 / u128::from(span.as_nanos().max(1))) as u64
-}
-
-/// The burst that comes nearest to `rate`, of packets of so many bytes.
-fn burst(rate: u64, packet: u64, most: u16) -> Burst {
-    if rate == 0 {
-        return Burst::default();
-    }
-    let per_second = |size: u64| size * packet * 1000;
-    let size = (rate * INTERVAL).div_ceil(packet * 1000).clamp(1, most.max(1).into());
-    let interval = (per_second(size) + rate / 2) / rate;
-    Burst { size: size as u16, interval: interval.clamp(1, u16::MAX.into()) as u16 }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_burst_comes_near_to_its_rate() {
-        for rate in [2_000, 12_500, 125_000, 1_250_000, 37_500_000, 1_250_000_000u64] {
-            let Burst { size, interval } = burst(rate, 1500, u16::MAX);
-            let got = u64::from(size) * 1500 * 1000 / u64::from(interval);
-            assert!(got.abs_diff(rate) * 100 <= rate, "{rate}: {size} in {interval} ms");
-        }
-        assert_eq!(burst(10_000_000, 1000, 20), Burst { size: 20, interval: 2 });
     }
 }

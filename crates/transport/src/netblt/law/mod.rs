@@ -7,6 +7,7 @@
 mod adaptive;
 mod contest;
 mod fixed;
+mod rates;
 mod window;
 
 pub use adaptive::Adaptive;
@@ -39,8 +40,9 @@ pub trait Law: fmt::Debug + Send {
     fn arrived(&mut self, _arrival: &Arrival) {}
     /// A round trip has been measured.
     fn round(&mut self, _round: Span) {}
-    /// The sender has taken up an offer that was new: from now on its packets come at that pace.
-    fn taken_up(&mut self) {}
+    /// The sender has taken up an offer that was new: from now on its packets come at that pace, or in the burst that it tells, which is
+    /// slower if it keeps to a cap of its own. Not all packets tell it.
+    fn taken_up(&mut self, _told: Option<Burst>) {}
     /// The offer that every OK and RESEND is to carry.
     fn offer(&self) -> Burst;
     /// The time within which the next packet comes if the sender has one.

@@ -11,7 +11,7 @@ impl Receiver {
     /// A row of parity has come, which is as it was sent if `is_right`. Answers the number of its buffer, counted from 0, if that lacks
     /// packets.
     pub fn parity(&mut self, now: Time, parity: &Parity, is_right: bool) -> Option<u64> {
-        self.acknowledged(now, parity.ack, false);
+        self.acknowledged(now, parity.ack, None, false);
         if !is_right || !self.terms.parity || usize::from(parity.row) >= MOST {
             return None;
         }
