@@ -87,6 +87,8 @@ impl<B: Payload> Sender<B> {
             self.rack.iter_mut().for_each(|rack| rack.recovered());
         }
         self.phase = Phase::Open;
+        // No acknowledgement may be on its way that would end it.
+        self.trial = Trial::Over;
         self.prr = None;
         (self.duplicates, self.inflation) = (0, 0);
         self.force = false;

@@ -134,3 +134,27 @@ fn no_packet_exceeds_the_mss_and_its_headers() {
         assert!(counts.entered >= 30_000u64.div_ceil(data), "{mss}: {}", counts.entered);
     }
 }
+
+/// A sender whose time-out is on trial (F-RTO) goes on when all that was outstanding is acknowledged: nothing else is on its way
+/// whose acknowledgement could end the trial. Without SACK, before a queue that holds no packet of its size.
+#[test]
+fn a_trial_ends_with_the_recovery_that_it_was_part_of() {
+    for seed in [28_780, 2] {
+        let run = run(&format!(
+            "seed = {seed}\nstop_after = '20min'\n\
+             [[host]]\nname = 'a'\nprocessor = 'a'\n[[host]]\nname = 'b'\n[[node]]\nname = 'm'\n[[node]]\nname = 'n'\n\
+             [processor.a]\nwrite = '2ms'\nread = {{ fixed = '3ms', per_byte = '20us' }}\ninterrupt = '4ms'\n\
+             disturbance = {{ probability = '20%', mean = '5ms' }}\n\
+             [[link]]\nbetween = ['a', 'm']\nrate = '300kbit/s'\nlimit = '1KiB'\n\
+             [[link]]\nbetween = ['m', 'n']\nrate = '2Mbit/s'\ndiscipline = 'priority'\ndelay = '3ms'\nduplicate = '4%'\n\
+             [[link]]\nbetween = ['n', 'b']\ndelay = '200us'\n\
+             [[traffic]]\nname = 't0'\nkind = 'push'\nbytes = 9000\nrepeat = 2\nstore = '5ms'\nfrom = 'b'\nto = 'b'\n\
+             via = ['n', 'm', 'n']\ntransport = {{ kind = 'tcp', profile = 'bsd-reno', mss = 200, window = 2000 }}\n\
+             [[traffic]]\nname = 't1'\nkind = 'bulk'\nbytes = 30000\nwrite = 700\nrepeat = 2\nfrom = 'a'\nto = 'b'\ncount = 2\n\
+             stagger = '7ms'\ntransport = {{ kind = 'tcp', congestion = 'bbr' }}\n\
+             [[traffic]]\nname = 't2'\nkind = 'bulk'\nbytes = 30000\nwrite = 700\nrepeat = 2\nfrom = 'a'\nto = 'b'\n\
+             transport = {{ kind = 'tcp', profile = 'linux', congestion = 'newreno', sack = false, timestamps = false }}\n"
+        ));
+        assert_eq!(run.traffic[2].delivered_bytes, 2 * 30_004, "{:?}", run.notes);
+    }
+}
