@@ -278,7 +278,7 @@ fn opening(terms: &mut Terms, there: &Talk<'_>, back: &Talk<'_>, shape: Shape) {
     let packet = Packet { bytes: shape.header, controls: 0 };
     let hosts = |talk: &Talk<'_>| talk.host_send(0) + talk.board_send(0) + talk.host_receive(0);
     let [forth, answer] = [there, back].map(|it| it.way.latency(&[packet]) + hosts(it));
-    let name = ("opening", "OPEN there + RESPONSE back", "RFC 998, §3");
+    let name = ("opening", "OPEN there + RESPONSE back", "RFC 998, §5.1");
     let numbers = format!("{forth} + {answer}");
     terms.add(name, &window_place(there.from.0), Cause::Window, forth + answer, numbers);
 }

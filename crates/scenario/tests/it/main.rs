@@ -3,5 +3,6 @@
 mod damaged;
 mod examples;
 mod file;
+mod grids;
 mod scale;
 mod wrong_files;
