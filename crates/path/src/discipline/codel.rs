@@ -1,13 +1,12 @@
 //! Controlled delay (RFC 8289): the control law, and a single queue under it.
 
 use super::settings::settings;
-use super::tally::Tally;
+use super::waiting::Waiting;
 use super::{
     Assumptions, Backlog, Chance, Discipline, Drops, MTU, Service, Settings, Standing, TARGETS,
     TEN_SECONDS,
 };
 use crate::Limit;
-use std::collections::VecDeque;
 use trunkline_core::{DropCause, Metered, Span, Time};
 
 /// The standing delay that is acceptable (RFC 8289 §5.3 and RFC 8290 §5.2.2).
@@ -206,23 +205,14 @@ pub struct Codel<P> {
     waiting: Waiting<P>,
     control: Control,
     law: Law,
-    limit: Limit,
-}
-
-#[derive(Debug)]
-struct Waiting<P> {
-    packets: VecDeque<(Time, P)>,
-    tally: Tally,
 }
 
 impl<P: Metered> Source<P> for Waiting<P> {
     fn pop(&mut self) -> Option<(Time, P)> {
-        let (came, packet) = self.packets.pop_front()?;
-        self.tally.remove(packet.size());
-        Some((came, packet))
+        self.pop_front()
     }
     fn bytes(&self) -> u64 {
-        self.tally.backlog().bytes
+        self.backlog().bytes
     }
 }
 
@@ -231,21 +221,19 @@ impl<P: Metered> Codel<P> {
     pub fn new(settings: CodelSettings) -> Codel<P> {
         let CodelSettings { limit, target, interval, mtu, ecn, ce_threshold } = settings;
         Codel {
-            waiting: Waiting { packets: VecDeque::new(), tally: Tally::default() },
+            waiting: Waiting::new(limit),
             control: Control::default(),
             law: Law { target, interval, mtu, ecn, ce_threshold: ce_threshold.unwrap_or(NEVER) },
-            limit,
         }
     }
 }
 
 impl<P: Metered> Discipline<P> for Codel<P> {
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
-        if !self.waiting.tally.takes(packet.size(), self.limit) {
+        if !self.waiting.takes(packet.size()) {
             return drops.push(packet, DropCause::QueueLimit);
         }
-        self.waiting.tally.add(packet.size());
-        self.waiting.packets.push_back((now, packet));
+        self.waiting.push_back(now, packet);
     }
 
     fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Option<Service<P>> {
@@ -253,11 +241,11 @@ impl<P: Metered> Discipline<P> for Codel<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.waiting.tally.backlog()
+        self.waiting.backlog()
     }
 
     fn set_limit(&mut self, limit: Limit) {
-        self.limit = limit;
+        self.waiting.set_limit(limit);
     }
 }
 

@@ -18,8 +18,6 @@ impl Settings for FifoSettings {
 
     const ALIASES: &'static [&'static str] = &["pfifo", "bfifo", "droptail", "drop-tail"];
 
-    const TRIALS: &'static [&'static str] = &["limit=3kB"];
-
     fn build<P: Metered>(self, _chance: &Chance<'_>) -> Fifo<P> {
         Fifo::new(self.limit)
     }

@@ -1,7 +1,7 @@
 //! Packets handed on in batches, by a processor that is interrupted for each.
 
 use super::settings::settings;
-use super::tally::Tally;
+use super::waiting::Waiting;
 use super::{Assumptions, Backlog, Chance, Discipline, Drops, Service, Settings};
 use crate::Limit;
 use std::collections::VecDeque;
@@ -57,8 +57,7 @@ impl Settings for GatherSettings {
 /// that is closed while the routine runs is found by the routine, without an interrupt.
 #[derive(Debug)]
 pub struct Gather<P> {
-    waiting: VecDeque<P>,
-    tally: Tally,
+    waiting: Waiting<P>,
     settings: GatherSettings,
     /// Batches that are closed: when the line may have each, and its packets that still wait.
     closed: VecDeque<(Time, u32)>,
@@ -74,8 +73,7 @@ impl<P: Metered> Gather<P> {
     /// An empty queue and an idle processor.
     pub fn new(settings: GatherSettings) -> Gather<P> {
         Gather {
-            waiting: VecDeque::new(),
-            tally: Tally::default(),
+            waiting: Waiting::new(settings.limit),
             settings,
             closed: VecDeque::new(),
             open: None,
@@ -119,12 +117,10 @@ impl<P: Metered> Gather<P> {
 impl<P: Metered> Discipline<P> for Gather<P> {
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
         self.settle(now);
-        let size = packet.size();
-        if !self.tally.takes(size, self.settings.limit) {
+        if !self.waiting.takes(packet.size()) {
             return drops.push(packet, DropCause::QueueLimit);
         }
-        self.tally.add(size);
-        self.waiting.push_back(packet);
+        self.waiting.push_back(now, packet);
         let (_, packets) = self.open.get_or_insert((now, 0));
         *packets += 1;
         if *packets == self.settings.count {
@@ -142,8 +138,7 @@ impl<P: Metered> Discipline<P> for Gather<P> {
         if *packets == 0 {
             self.closed.pop_front();
         }
-        let packet = self.waiting.pop_front()?;
-        self.tally.remove(packet.size());
+        let (_, packet) = self.waiting.pop_front()?;
         Some(Service::whole(packet))
     }
 
@@ -158,11 +153,11 @@ impl<P: Metered> Discipline<P> for Gather<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.tally.backlog()
+        self.waiting.backlog()
     }
 
     fn set_limit(&mut self, limit: Limit) {
-        self.settings.limit = limit;
+        self.waiting.set_limit(limit);
     }
 }
 

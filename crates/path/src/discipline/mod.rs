@@ -25,6 +25,7 @@ mod tally;
 mod text;
 mod token_bucket;
 mod two_lists;
+mod waiting;
 
 pub use assumptions::{Assumptions, Sharing, Standing};
 pub use dualpi2::DualScheduler;

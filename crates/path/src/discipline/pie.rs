@@ -2,12 +2,11 @@
 
 use super::pi::{CONTROLLED, GAINS, Gain, Odds, Ticker, UPDATES, change};
 use super::settings::settings;
-use super::tally::Tally;
+use super::waiting::Waiting;
 use super::{
     Assumptions, Backlog, Chance, Discipline, Drops, MTU, Service, Settings, Standing, TARGETS,
 };
 use crate::Limit;
-use std::collections::VecDeque;
 use trunkline_core::{DropCause, Metered, Probability, Span, Stream, Time};
 
 settings! {
@@ -69,8 +68,7 @@ impl Settings for PieSettings {
 ///   (§5.3 turns it off at times).
 #[derive(Debug)]
 pub struct Pie<P> {
-    waiting: VecDeque<(Time, P)>,
-    tally: Tally,
+    waiting: Waiting<P>,
     settings: PieSettings,
     mark_below: Odds,
     control: Control,
@@ -158,8 +156,7 @@ impl<P: Metered> Pie<P> {
     /// An empty queue as `settings` say, whose chances come from `stream`.
     pub fn new(settings: PieSettings, stream: Stream) -> Pie<P> {
         Pie {
-            waiting: VecDeque::new(),
-            tally: Tally::default(),
+            waiting: Waiting::new(settings.limit),
             settings,
             mark_below: Odds::from(settings.mark_below),
             control: Control { burst: settings.burst, ..Control::default() },
@@ -181,36 +178,34 @@ impl<P: Metered> Pie<P> {
 impl<P: Metered> Discipline<P> for Pie<P> {
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
         self.catch_up(now);
-        if !self.tally.takes(packet.size(), self.settings.limit) {
+        if !self.waiting.takes(packet.size()) {
             self.control.accumulated = 0;
             return drops.push(packet, DropCause::QueueLimit);
         }
-        let bytes = self.tally.backlog().bytes;
+        let bytes = self.waiting.backlog().bytes;
         let mut taken = Some(packet);
         if self.control.strikes(&self.settings, bytes, &mut self.stream) {
             let may_mark = self.settings.ecn && self.control.odds <= self.mark_below;
             taken = taken.and_then(|it| drops.mark_or_drop(it, may_mark, DropCause::Pie));
         }
         if let Some(packet) = taken {
-            self.tally.add(packet.size());
-            self.waiting.push_back((now, packet));
+            self.waiting.push_back(now, packet);
         }
     }
 
     fn dequeue(&mut self, now: Time, _drops: &mut Drops<P>) -> Option<Service<P>> {
         self.catch_up(now);
         let (came, packet) = self.waiting.pop_front()?;
-        self.tally.remove(packet.size());
         self.control.delay = if self.waiting.is_empty() { Span::ZERO } else { now.since(came) };
         Some(Service::whole(packet))
     }
 
     fn backlog(&self) -> Backlog {
-        self.tally.backlog()
+        self.waiting.backlog()
     }
 
     fn set_limit(&mut self, limit: Limit) {
-        self.settings.limit = limit;
+        self.waiting.set_limit(limit);
     }
 }
 

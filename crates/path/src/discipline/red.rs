@@ -2,11 +2,10 @@
 
 use super::pi::Odds;
 use super::settings::settings;
-use super::tally::Tally;
+use super::waiting::Waiting;
 use super::{Assumptions, Backlog, Chance, Discipline, Drops, Service, Settings, Standing};
 use crate::Limit;
 use crate::spec::SpecError;
-use std::collections::VecDeque;
 use trunkline_core::{DropCause, Metered, Probability, Span, Stream, Time};
 
 settings! {
@@ -72,8 +71,7 @@ impl Settings for RedSettings {
 /// not helped by then.
 #[derive(Debug)]
 pub struct Red<P> {
-    waiting: VecDeque<P>,
-    tally: Tally,
+    waiting: Waiting<P>,
     settings: RedSettings,
     average: Average,
     /// Packets since the last one that was dropped or marked, in the range where some are.
@@ -86,8 +84,7 @@ impl<P: Metered> Red<P> {
     /// An empty queue as `settings` say, whose chances come from `stream`.
     pub fn new(settings: RedSettings, stream: Stream) -> Red<P> {
         Red {
-            waiting: VecDeque::new(),
-            tally: Tally::default(),
+            waiting: Waiting::new(settings.limit),
             average: Average { queue: 0, weight: Odds::from(settings.weight).units() },
             settings,
             count: 0,
@@ -211,10 +208,10 @@ impl<P: Metered> Discipline<P> for Red<P> {
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
         match self.service.missed(now) {
             Some(packets) if self.waiting.is_empty() => self.average.age(packets),
-            _ => self.average.sample(self.tally.held(self.settings.min)),
+            _ => self.average.sample(self.waiting.held(self.settings.min)),
         }
         let (hit, odds) = self.strikes();
-        if !self.tally.takes(packet.size(), self.settings.limit) {
+        if !self.waiting.takes(packet.size()) {
             return drops.push(packet, DropCause::QueueLimit);
         }
         let may_mark = self.settings.ecn && odds < Odds::CERTAIN;
@@ -223,26 +220,24 @@ impl<P: Metered> Discipline<P> for Red<P> {
             false => Some(packet),
         };
         if let Some(packet) = passed {
-            self.tally.add(packet.size());
-            self.waiting.push_back(packet);
+            self.waiting.push_back(now, packet);
         }
     }
 
     fn dequeue(&mut self, now: Time, _drops: &mut Drops<P>) -> Option<Service<P>> {
         let packet = self.waiting.pop_front();
         self.service.asked(now, packet.is_some());
-        let packet = packet?;
+        let (_, packet) = packet?;
         self.service.idle = None;
-        self.tally.remove(packet.size());
         Some(Service::whole(packet))
     }
 
     fn backlog(&self) -> Backlog {
-        self.tally.backlog()
+        self.waiting.backlog()
     }
 
     fn set_limit(&mut self, limit: Limit) {
-        self.settings.limit = limit;
+        self.waiting.set_limit(limit);
     }
 }
 
@@ -356,7 +351,7 @@ mod tests {
     }
 
     /// A standing queue of `waiting` packets that `count` arrivals meet; what became of them.
-    fn steady(settings: RedSettings, waiting: usize, ecn: Ecn, count: usize) -> (usize, u64) {
+    fn steady(settings: RedSettings, waiting: u64, ecn: Ecn, count: usize) -> (usize, u64) {
         let mut red = Red::new(settings, Seed(1).stream("red"));
         let (mut drops, mut dropped) = (Drops::default(), 0);
         for number in 0..count + 20_000 {
@@ -364,7 +359,7 @@ mod tests {
             red.enqueue(Time::ZERO, packet, &mut drops);
             let lost = drops.drain().count();
             dropped += if number < 20_000 { 0 } else { lost };
-            while red.waiting.len() > waiting {
+            while red.backlog().packets > waiting {
                 red.dequeue(Time::ZERO, &mut drops);
             }
         }

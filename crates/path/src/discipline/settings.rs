@@ -5,7 +5,7 @@ mod value;
 pub use value::{Amount, Bytes, Cells, Codec, FLAG, Percent, Plain, Value};
 pub(crate) use value::{bounds, inside};
 
-use super::{Assumptions, Discipline, DisciplineTextError};
+use super::{Assumptions, Discipline, DisciplineTextError, Standing};
 use crate::Limit;
 use crate::spec::SpecError;
 use trunkline_core::{Metered, Seed, Stream};
@@ -16,7 +16,7 @@ pub trait Settings: Keys + Limited + Copy {
     type Queue<P: Metered>: Discipline<P>;
 
     /// Settings as text, `key=value,…`, under which property tests try it: small limits, short times.
-    const TRIALS: &'static [&'static str];
+    const TRIALS: &'static [&'static str] = &["limit=3kB"];
 
     /// Other names that it goes by elsewhere, for "did you mean".
     const ALIASES: &'static [&'static str] = &[];
@@ -24,8 +24,10 @@ pub trait Settings: Keys + Limited + Copy {
     /// An empty queue. What it leaves to chance comes from `chance`.
     fn build<P: Metered>(self, chance: &Chance<'_>) -> Self::Queue<P>;
 
-    /// What the formulas assume of it.
-    fn assumptions(&self) -> Assumptions;
+    /// What the formulas assume of it. Unless it says otherwise, that it drops by a rule which they do not know.
+    fn assumptions(&self) -> Assumptions {
+        Assumptions::managed("a rule of the queue discipline", Standing::Unknown)
+    }
 
     /// Checks what ranges alone do not say.
     ///

@@ -1,11 +1,10 @@
 //! The token bucket, as a shaper and as a policer.
 
 use super::settings::{choice, settings};
-use super::tally::Tally;
+use super::waiting::Waiting;
 use super::{Assumptions, Backlog, Chance, Discipline, Drops, PACKET_QUANTUM, Service, Settings};
 use crate::Limit;
 use crate::spec::SpecError;
-use std::collections::VecDeque;
 use trunkline_core::{DropCause, Metered, Rate, Span, Time};
 
 settings! {
@@ -81,9 +80,7 @@ impl Settings for TokenBucketSettings {
 /// larger than a bucket would wait for ever and is dropped when it comes. A policer's tokens are taken on arrival.
 #[derive(Debug)]
 pub struct TokenBucket<P> {
-    waiting: VecDeque<P>,
-    tally: Tally,
-    limit: Limit,
+    waiting: Waiting<P>,
     mode: Mode,
     buckets: Vec<Bucket>,
 }
@@ -128,7 +125,7 @@ impl<P: Metered> TokenBucket<P> {
         let TokenBucketSettings { limit, rate, burst, peak, mtu, mode } = settings;
         let buckets = [(rate, burst), (peak, mtu)].into_iter();
         let buckets = buckets.filter_map(|(rate, bytes)| Some(Bucket::new(rate?, bytes))).collect();
-        TokenBucket { waiting: VecDeque::new(), tally: Tally::default(), limit, mode, buckets }
+        TokenBucket { waiting: Waiting::new(limit), mode, buckets }
     }
 
     /// Whether a packet of `bytes` has all its tokens at `now`.
@@ -159,14 +156,13 @@ impl<P: Metered> TokenBucket<P> {
 impl<P: Metered> Discipline<P> for TokenBucket<P> {
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
         let size = packet.size();
-        if !self.tally.takes(size, self.limit) {
+        if !self.waiting.takes(size) {
             return drops.push(packet, DropCause::QueueLimit);
         }
         if !self.admits(now, size) {
             return drops.push(packet, DropCause::EarlyDiscard);
         }
-        self.tally.add(size);
-        self.waiting.push_back(packet);
+        self.waiting.push_back(now, packet);
     }
 
     fn dequeue(&mut self, now: Time, _drops: &mut Drops<P>) -> Option<Service<P>> {
@@ -177,8 +173,8 @@ impl<P: Metered> Discipline<P> for TokenBucket<P> {
             }
             self.take(size);
         }
-        self.tally.remove(size);
-        self.waiting.pop_front().map(Service::whole)
+        let (_, packet) = self.waiting.pop_front()?;
+        Some(Service::whole(packet))
     }
 
     fn holds(&self) -> bool {
@@ -191,10 +187,10 @@ impl<P: Metered> Discipline<P> for TokenBucket<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.tally.backlog()
+        self.waiting.backlog()
     }
 
     fn set_limit(&mut self, limit: Limit) {
-        self.limit = limit;
+        self.waiting.set_limit(limit);
     }
 }
