@@ -102,7 +102,8 @@ pub enum Violation {
 pub fn check(run: &Run) -> Vec<Violation> {
     let mut found = Vec::new();
     for traffic in &run.traffic {
-        found.extend(traffic.samples.told().flat_map(|sample| of_sample(run, traffic, sample)));
+        let broken = traffic.samples.told().filter(|sample| !is_sound(run, sample));
+        found.extend(broken.flat_map(|sample| of_sample(run, traffic, sample)));
         found.extend(of_places(run, traffic));
         found.extend(conserved(format!("traffic '{}'", traffic.name), traffic.packets));
         found.extend(of_rounds(traffic));
@@ -118,15 +119,31 @@ pub fn check(run: &Run) -> Vec<Violation> {
     found
 }
 
+/// Whether a sample breaks no law: few do, and a run has very many.
+fn is_sound(run: &Run, sample: &Sample) -> bool {
+    is_ordered(run, sample) && is_booked(run, sample)
+}
+
+fn is_ordered(run: &Run, sample: &Sample) -> bool {
+    let &Sample { intended, start, end, .. } = sample;
+    intended <= start && start <= end && end <= run.ended
+}
+
+/// In real time nobody may know where the time went.
+fn is_booked(run: &Run, sample: &Sample) -> bool {
+    booked(sample) == sample.delay() || run.pace == Pace::Real && sample.steps.is_empty()
+}
+
+fn booked(sample: &Sample) -> Span {
+    sample.steps.iter().map(|step| step.span).sum()
+}
+
 fn of_sample(run: &Run, traffic: &TrafficRun, sample: &Sample) -> Vec<Violation> {
     let &Sample { flow, size, index, intended, start, end, .. } = sample;
-    let (name, delay) = (|| traffic.name.clone(), sample.delay());
-    let booked: Span = sample.steps.iter().map(|step| step.span).sum();
-    let ordered = intended <= start && start <= end && end <= run.ended;
-    let unbooked = run.pace == Pace::Real && sample.steps.is_empty();
+    let (name, delay, booked) = (|| traffic.name.clone(), sample.delay(), booked(sample));
     let order = || Violation::Order { traffic: name(), flow, size, index, intended, start, end };
     let booking = || Violation::Booking { traffic: name(), flow, size, index, booked, delay };
-    let broken = [(!ordered).then(order), (booked != delay && !unbooked).then(booking)];
+    let broken = [(!is_ordered(run, sample)).then(order), (!is_booked(run, sample)).then(booking)];
     broken.into_iter().flatten().collect()
 }
 

@@ -86,6 +86,13 @@ impl<C> SendQueue<C> {
         self.written += u64::from(write.bytes);
     }
 
+    /// Counts a write that goes to the protocol at once, as one unit.
+    pub fn pass(&mut self, bytes: u32) {
+        self.written += u64::from(bytes);
+        self.offered += u64::from(bytes);
+        self.units += 1;
+    }
+
     /// Requests that the interface has not taken.
     pub fn queued(&self) -> usize {
         self.queue.len()

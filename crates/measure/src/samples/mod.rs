@@ -15,6 +15,8 @@ use trunkline_core::{Seed, Tight, Time};
 
 /// Measurements that look wrong are kept whatever else is: so many are enough to say what is wrong.
 const ODD: usize = 8;
+/// For so many there is room beforehand at most: a run may end long before its traffic has sent all.
+const ROOM: usize = 100_000;
 
 /// Measurements of one traffic. As a slice it is those that are kept: all of them, or, if there are more
 /// than [`Keep`] allows, that many drawn by a hash of seed, flow, size and index, so that the selection depends
@@ -48,6 +50,13 @@ impl Samples {
     /// No measurements yet. `amounts` is [`TrafficRun::amounts`](crate::TrafficRun::amounts).
     pub fn new(keep: Keep, seed: Seed, amounts: bool) -> Samples {
         Samples { keep, seed: seed.0, amounts, ..Samples::default() }
+    }
+
+    /// Makes room for so many, so that they need not be moved when they have come: for as many as are kept, and no more
+    /// than [`ROOM`].
+    pub fn expect(&mut self, count: u64) {
+        let most = self.keep.most().min(ROOM);
+        self.kept.reserve_exact(usize::try_from(count).map_or(most, |count| count.min(most)));
     }
 
     /// Adds a measurement; those of one flow in order of time.
@@ -314,6 +323,21 @@ mod tests {
 
     fn within(found: f64, right: f64, share: f64) -> bool {
         (found - right).abs() <= share * right.abs() + 1e-12
+    }
+
+    #[test]
+    fn expected_measurements_are_not_moved_and_no_more_are_expected_than_kept() {
+        let mut samples = Samples::new(Keep::All, Seed(3), false);
+        samples.expect(1000);
+        let place = samples.kept.as_ptr();
+        (0..1000).for_each(|index| samples.push(sample(0, index, 64, 5)));
+        assert_eq!((samples.kept.as_ptr(), samples.kept.capacity()), (place, 1000));
+        let mut few = Samples::new(Keep::AtMost(10), Seed(3), false);
+        few.expect(u64::MAX);
+        assert_eq!(few.kept.capacity(), 10);
+        let mut all = Samples::new(Keep::All, Seed(3), false);
+        all.expect(u64::MAX);
+        assert_eq!(all.kept.capacity(), ROOM);
     }
 
     proptest! {

@@ -85,6 +85,9 @@ impl World<'_> {
             Action::Write { bytes, end, fresh } => {
                 if fresh {
                     self.ends[id.index()].trail.restart(now);
+                    if end && self.posts(id) {
+                        return self.post(id, bytes);
+                    }
                 }
                 let cost = self.host_of(id).processor.write.of(u64::from(bytes));
                 let cost = cost + self.disturbance(id);

@@ -18,6 +18,9 @@ impl World<'_> {
     /// A packet has come to the end of its way: the interface takes it in, if it has room.
     pub fn arrived(&mut self, parcel: Parcel) {
         let id = self.arrives_at[parcel.route.0 as usize];
+        if self.read_at_once(id, &parcel) {
+            return;
+        }
         let flying = parcel.trace.and_then(|trace| self.landed(id, parcel.tag, trace));
         let now = self.net.now();
         let interface = &self.host_of(id).interface;
@@ -74,6 +77,7 @@ impl World<'_> {
             }
             ProtocolKind::Datagrams => {
                 // A copy of a datagram that was lost has no records.
+                self.segments.posted(tag as u32).map(Option::take);
                 let records = self.segments.take_records(tag as u32);
                 self.spare.give_back(&mut self.net, records);
                 self.segments.lose(tag as u32);
@@ -93,6 +97,11 @@ impl World<'_> {
 
     fn records_of(&mut self, id: EndId, tag: u64) -> Option<Box<Flying>> {
         let hears = self.ends[id.index()].hears;
+        if let ProtocolKind::Datagrams = hears
+            && let Some(posted) = self.segments.posted(tag as u32).and_then(Option::take)
+        {
+            return Some(self.records_of_posted(posted));
+        }
         if !hears.is_urp() {
             return self.segments.take_records(tag as u32);
         }
@@ -237,7 +246,7 @@ impl World<'_> {
                     self.hear_segment(id, Segment { ecn, ..segment }, envelopes, flying);
                 }
                 Some(Sent::Frame(frame, _)) => self.hear_frame(id, &frame, envelopes, flying),
-                Some(Sent::Datagram) => self.hear_datagram(id, envelopes, flying),
+                Some(Sent::Datagram(_)) => self.hear_datagram(id, envelopes, flying),
                 None => self.spare.give_back(&mut self.net, flying),
             };
         }

@@ -18,7 +18,10 @@ use std::collections::{HashMap, VecDeque};
 use trunkline_core::{Channel, Hosts, Recent, Time};
 use trunkline_measure::Samples;
 use trunkline_path::{LinkSpec, Schedule};
-use trunkline_scenario::{Crossing, Host, Lane, Network as Lowered, Scenario, Traffic, Transport};
+use trunkline_scenario::{
+    Crossing, Host, Interface, Lane, Network as Lowered, Processor, Scenario, Traffic, Transport,
+    Workload,
+};
 use trunkline_transport::tcp;
 use trunkline_workload::Application;
 
@@ -69,7 +72,15 @@ impl<'a> World<'a> {
 
 fn measured(scenario: &Scenario, traffic: &Traffic) -> Measured {
     let amounts = traffic.workload.is_greedy();
-    Measured::new(traffic.count, Samples::new(scenario.samples, scenario.seed, amounts))
+    let mut samples = Samples::new(scenario.samples, scenario.seed, amounts);
+    samples.expect(u64::from(traffic.count).saturating_mul(expected(scenario, traffic)));
+    Measured::new(traffic.count, samples)
+}
+
+/// Samples of each flow, if the workload tells: the datagrams that a paced one sends.
+fn expected(scenario: &Scenario, traffic: &Traffic) -> u64 {
+    let Workload::Paced { size, rate, duration } = traffic.workload else { return 0 };
+    1 + rate.bytes_in(duration.min(scenario.stop_after)) / u64::from(size.max(1))
 }
 
 /// Whether a link can change the order of packets. One that changes may come to.
@@ -203,7 +214,7 @@ impl<'a> Builder<'a> {
             let protocol = ProtocolEnd::new(languages, habits, opens, &traffic.name, &mut lately)?;
             let Host { processor, interface, .. } = &scenario.hosts[host];
             let end = End::new(
-                (host, Described { processor, interface }),
+                (host, Described { processor, interface, ideal: is_ideal(processor, interface) }),
                 (index, flow),
                 route,
                 app,
@@ -242,6 +253,12 @@ impl<'a> Builder<'a> {
         self.net.introduce(channel, hosts, &links);
         self.net.add_route(channel, &links)
     }
+}
+
+/// Whether a host takes no time and sets no limit, whatever its interface is called.
+fn is_ideal(processor: &Processor, interface: &Interface) -> bool {
+    let ideal = Interface { name: interface.name.clone(), ..Interface::default() };
+    *processor == Processor::default() && *interface == ideal
 }
 
 /// A number that tells a host from others whatever the order in which they are declared (FNV-1a).

@@ -70,6 +70,8 @@ pub(crate) enum Doing {
 pub(crate) struct Described<'a> {
     pub processor: &'a Processor,
     pub interface: &'a Interface,
+    /// Whether neither takes time or sets a limit.
+    pub ideal: bool,
 }
 
 /// One end of a flow.

@@ -13,6 +13,7 @@ mod early;
 mod end;
 mod endings;
 mod flying;
+mod ideal;
 mod intervals;
 mod jobs;
 mod listed;

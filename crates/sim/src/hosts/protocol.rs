@@ -1,7 +1,7 @@
 //! What an end speaks: URP, TCP, a listed protocol, or nothing but datagrams.
 
 use super::flying::Carried;
-use super::segments::{Segments, Sent};
+use super::segments::{Posted, Segments, Sent};
 use super::settings::{self, Habits};
 use crate::SimError;
 use trunkline_core::{Recent, Time};
@@ -101,6 +101,8 @@ pub(crate) enum Outgoing {
     Control(Control),
     /// A datagram.
     Datagram(Datagram<Carried>),
+    /// A datagram of so many bytes from an ideal host.
+    Posted(u32, Posted),
     /// A segment of TCP, which is kept elsewhere.
     Segment(Leaving),
     /// A frame of a listed protocol.
@@ -115,6 +117,7 @@ impl Outgoing {
             Outgoing::Characters(it) => u64::from(it.data.len) + it.control.iter().len() as u64,
             Outgoing::Control(_) => 1,
             Outgoing::Datagram(datagram) => u64::from(datagram.bytes + datagram.header),
+            Outgoing::Posted(size, _) => u64::from(*size),
             Outgoing::Segment(segment) => u64::from(segment.size),
             Outgoing::Frame(out) => u64::from(out.frame.size()),
         }
@@ -126,7 +129,8 @@ impl Outgoing {
             Outgoing::Control(_) => true,
             Outgoing::Segment(segment) => segment.data.len == 0,
             Outgoing::Frame(out) => out.unit.is_none(),
-            Outgoing::Block(_) | Outgoing::Characters(_) | Outgoing::Datagram(_) => false,
+            Outgoing::Block(_) | Outgoing::Characters(_) => false,
+            Outgoing::Datagram(_) | Outgoing::Posted(..) => false,
         }
     }
 

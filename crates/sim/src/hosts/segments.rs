@@ -5,10 +5,11 @@
 //! has come or is lost.
 
 use super::flying::Flying;
-use trunkline_core::Tight;
+use trunkline_core::{Tight, Time};
 use trunkline_transport::Extent;
 use trunkline_transport::protocol::Frame;
 use trunkline_transport::tcp::Segment;
+use trunkline_workload::Stamp;
 
 /// The meaning of a parcel.
 #[derive(Debug, Clone)]
@@ -17,8 +18,15 @@ pub(crate) enum Sent {
     Segment(Segment<Extent>),
     /// A frame of a listed protocol, with the number of the unit that it carries, if it carries one.
     Frame(Frame, Option<u64>),
-    /// A datagram, which is no more than its bytes.
-    Datagram,
+    /// A datagram, which is no more than its bytes, and what it brings if it has no records.
+    Datagram(Option<Posted>),
+}
+
+/// A datagram of an ideal host, which has left at the instant at which it was written: its records follow from that.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Posted {
+    pub left: Time,
+    pub stamp: Option<Stamp>,
 }
 
 impl Sent {
@@ -27,7 +35,7 @@ impl Sent {
         match self {
             Sent::Segment(segment) => segment.data.len == 0,
             Sent::Frame(_, number) => number.is_none(),
-            Sent::Datagram => false,
+            Sent::Datagram(_) => false,
         }
     }
 }
@@ -74,6 +82,14 @@ impl Segments {
     pub fn attach(&mut self, place: u32, flying: Box<Flying>) {
         if let Some(slot) = &mut self.slots[place as usize] {
             slot.flying = Some(flying);
+        }
+    }
+
+    /// The datagram at `place`, until one of its parcels has come, if an ideal host has posted it.
+    pub fn posted(&mut self, place: u32) -> Option<&mut Option<Posted>> {
+        match &mut self.slots[place as usize].as_mut()?.segment {
+            Sent::Datagram(posted) => Some(posted),
+            _ => None,
         }
     }
 

@@ -106,6 +106,10 @@ impl World<'_> {
             Outgoing::Characters(characters) => self.send_characters(id, characters),
             Outgoing::Control(control) => self.send_control(id, control),
             Outgoing::Datagram(datagram) => self.send_datagram(id, datagram),
+            Outgoing::Posted(size, posted) => {
+                let place = self.segments.put(Sent::Datagram(Some(posted)), None);
+                self.inject_packet(id, (size, 0), Ecn::NotEct, u64::from(place), true);
+            }
             Outgoing::Segment(segment) => self.send_segment(id, segment),
             Outgoing::Frame(out) => self.send_frame(id, out),
         }
@@ -161,7 +165,7 @@ impl World<'_> {
         let since = datagram.ready;
         let departure = Departure { since, first: since, ready: since, left: now };
         let flying = self.spare.boxed(Flying::new(departure, carried));
-        let place = self.segments.put(Sent::Datagram, Some(flying));
+        let place = self.segments.put(Sent::Datagram(None), Some(flying));
         let size = datagram.bytes + datagram.header;
         self.inject_packet(id, (size, 0), Ecn::NotEct, u64::from(place), true);
     }

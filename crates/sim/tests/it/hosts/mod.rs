@@ -5,6 +5,7 @@ mod faults;
 mod golden;
 mod goodput;
 mod greedy;
+mod ideal;
 mod interfaces;
 mod kept;
 mod l4s;

@@ -1,0 +1,104 @@
+//! Datagrams of ideal hosts go a short way; a limit that nothing reaches sends them the long one, to the same result.
+
+use crate::hosts::random::{ORDERLY, WILD};
+use crate::hosts::support::{run, scenario};
+use proptest::prelude::*;
+use trunkline_engine::{Run, check};
+
+/// An interface with room for more than is ever sent.
+const ROOMY: &str = "[interface.roomy]\nmemory = 1000000000\n";
+
+/// Datagrams over two links, both ways and several at once; `roomy` says which of the hosts are not ideal.
+#[derive(Debug, Clone)]
+struct Plan {
+    links: [usize; 2],
+    sizes: [u32; 3],
+    kilobits: [u64; 3],
+    count: u32,
+    transport: &'static str,
+}
+
+impl Plan {
+    fn text(&self, roomy: [bool; 2]) -> String {
+        let host = |name, roomy| {
+            let interface = if roomy { "interface = \"roomy\"\n" } else { "" };
+            format!("[[host]]\nname = \"{name}\"\n{interface}")
+        };
+        let all: Vec<&str> = ORDERLY.into_iter().chain(WILD).collect();
+        let [first, second] = self.links.map(|link| all[link % all.len()]);
+        let traffic = |index: usize, from, to| {
+            let (size, rate) = (self.sizes[index], self.kilobits[index]);
+            format!(
+                "[[traffic]]\nname = \"t{index}\"\nkind = \"paced\"\nfrom = \"{from}\"\nto = \"{to}\"\n\
+                 size = {size}\nrate = \"{rate}kbit/s\"\nduration = \"200ms\"\ncount = {}\n\
+                 start = \"{index}ms\"\nstagger = \"700us\"\ntransport = \"{}\"\n",
+                self.count, self.transport
+            )
+        };
+        let names = [("a", "b"), ("b", "a"), ("a", "b")];
+        let traffic =
+            names.iter().enumerate().map(|(index, (from, to))| traffic(index, *from, *to));
+        format!(
+            "stop_after = \"10min\"\n{ROOMY}{}{}[[node]]\nname = \"n\"\n\
+             [[link]]\nbetween = [\"a\", \"n\"]\n{first}\n[[link]]\nbetween = [\"n\", \"b\"]\n{second}\n{}",
+            host("a", roomy[0]),
+            host("b", roomy[1]),
+            traffic.collect::<String>()
+        )
+    }
+
+    fn run(&self, roomy: [bool; 2]) -> Run {
+        let run = trunkline_sim::run(&scenario(&self.text(roomy))).unwrap();
+        assert_eq!(check(&run), []);
+        run
+    }
+}
+
+fn plans() -> impl Strategy<Value = Plan> {
+    let kilobits = 20u64..3000;
+    let size = prop_oneof![1u32..1400, Just(1)];
+    let transport = prop_oneof![Just("datagram"), Just("udp")];
+    (
+        any::<[usize; 2]>(),
+        [size.clone(), size.clone(), size],
+        [kilobits.clone(), kilobits.clone(), kilobits],
+        1u32..3,
+        transport,
+    )
+        .prop_map(|(links, sizes, [one, two, three], count, transport)| {
+            // Two thousand datagrams a second: a run ends soon.
+            let few = |size: u32, kilobits: u64| kilobits.min(u64::from(size) * 8 * 2);
+            let kilobits = [few(sizes[0], one), few(sizes[1], two), few(sizes[2], three)];
+            Plan { links, sizes, kilobits, count, transport }
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn the_short_way_and_the_long_one_come_to_the_same(plan in plans()) {
+        let long = plan.run([true, true]);
+        for roomy in [[false, false], [true, false], [false, true]] {
+            prop_assert_eq!(&plan.run(roomy), &long, "roomy hosts: {:?}", roomy);
+        }
+    }
+}
+
+/// Several datagrams due at one instant leave in order, and a source that ends with one under way waits for it.
+#[test]
+fn datagrams_of_one_instant_leave_together() {
+    let plan = Plan {
+        links: [0, 0],
+        sizes: [1; 3],
+        kilobits: [80_000_000, 8, 8],
+        count: 1,
+        transport: "datagram",
+    };
+    let text = plan.text([false; 2]).replace("200ms", "100ns");
+    let ideal = run(&text);
+    let long = run(&plan.text([true; 2]).replace("200ms", "100ns"));
+    assert_eq!(ideal, long);
+    let samples = &ideal.traffic[0].samples;
+    assert!(samples.len() >= 1000, "{}", samples.len());
+}
