@@ -124,7 +124,7 @@ impl Controller for Transfer {
             ("rate", value) => Some(value.parse().map_err(|error| format!("rate: {error}"))?),
             _ => return Err(format!("of a transfer only the rate can be set, not {name}")),
         };
-        self.control.set_cap(cap);
+        self.control.set_cap(cap).map_err(|error| error.to_string())?;
         Ok(self.description())
     }
 }

@@ -39,6 +39,12 @@ impl Progress {
         }
     }
 
+    /// Says what has happened, on a line that stays.
+    pub fn event(&self, what: &str) {
+        self.clear();
+        output::tell(what);
+    }
+
     /// Takes the line away, so that something else can be printed.
     pub fn clear(&self) {
         if self.terminal {

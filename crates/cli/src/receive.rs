@@ -179,6 +179,7 @@ impl Shown {
                     ));
                 }
             }
+            Receiving::Away => self.progress.event(&words(what)),
             what => self.progress.tell(&words(what)),
         }
     }

@@ -77,13 +77,18 @@ impl Target {
         Ok(Target { code, host: host.to_owned(), port })
     }
 
-    fn address(&self) -> Result<SocketAddr, Failure> {
+    /// The addresses that the name stands for.
+    fn addresses(&self) -> Result<Vec<SocketAddr>, Failure> {
         let found = (self.host.as_str(), self.port).to_socket_addrs();
         let found = found.map_err(|error| Failure::failed(format!("{}: {error}", self.host)))?;
         // IPv4 first: a receiver on this host listens there if nothing else is said.
         let mut all: Vec<SocketAddr> = found.collect();
         all.sort_by_key(SocketAddr::is_ipv6);
-        all.first().copied().ok_or_else(|| Failure::failed(format!("{} has no address", self.host)))
+        all.dedup();
+        match all.is_empty() {
+            true => Err(Failure::failed(format!("{} has no address", self.host))),
+            false => Ok(all),
+        }
     }
 }
 
@@ -110,13 +115,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             "IP protocol 30 has no ports: leave the port out with --raw",
         ));
     }
-    let to = target.address()?;
+    let to = target.addresses()?;
+    let names: Vec<String> = to.iter().map(ToString::to_string).collect();
     let control = Arc::new(Control::default());
-    control.set_cap(args.rate);
+    control.set_cap(args.rate).map_err(Failure::wrong_use)?;
     let signal = moved::stop_on_signals(&control)?;
     let _server = moved::serve(&control);
     let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
-    let mut shown = Shown { progress: Progress::new(0), json: args.json, to };
+    let mut shown = Shown { progress: Progress::new(0), json: args.json, to: names.join(" and ") };
     let tell = &mut |what: &Sending| shown.tell(what);
     let manner = args.manner.manner();
     let sent = send(&SendOptions { paths, to, secret, manner }, &control, tell);
@@ -131,7 +137,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 struct Shown {
     progress: Progress,
     json: bool,
-    to: SocketAddr,
+    /// The receiver's addresses.
+    to: String,
 }
 
 impl Shown {
@@ -139,14 +146,16 @@ impl Shown {
         if self.json {
             // What nobody reads any more is no reason to stop sending.
             let _ = moved::json_line("progress", what);
+        } else if *what == Sending::Lost {
+            self.progress.event(&words(what, &self.to));
         } else {
-            self.progress.tell(&words(what, self.to));
+            self.progress.tell(&words(what, &self.to));
         }
     }
 }
 
 /// A phase in a line.
-fn words(what: &Sending, to: SocketAddr) -> String {
+fn words(what: &Sending, to: &str) -> String {
     match what {
         Sending::Scan { entries, bytes } => {
             format!("scan: {entries} entries, {}", amount(*bytes))

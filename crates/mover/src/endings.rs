@@ -36,7 +36,7 @@ fn who_is_pushed_aside_is_told() {
     let there = There::start(&inbox, key(), false);
     let address = there.address;
     let control = Arc::new(Control::default());
-    control.set_cap(Some("4Mbit/s".parse().unwrap()));
+    control.set_cap(Some("4Mbit/s".parse().unwrap())).unwrap();
     let mut pusher = None;
     let tell = &mut |what: &Sending| {
         if let Sending::Send { moved: 1.., .. } = what

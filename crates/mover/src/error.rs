@@ -2,6 +2,7 @@
 
 use std::io;
 use thiserror::Error;
+use trunkline_core::Rate;
 use trunkline_handshake::hello::{Refusal, Unfit};
 use trunkline_transfer::TransferError;
 
@@ -36,6 +37,17 @@ pub enum MoverError {
     /// Nobody has been heard for too long.
     #[error("{0}")]
     Silent(String),
+    /// A cap that packets cannot keep to.
+    #[error("a rate of {slow} cannot be kept: give at least {least}, a packet in 65 seconds")]
+    TooSlow {
+        /// The cap.
+        slow: Rate,
+        /// The least that there is.
+        least: Rate,
+    },
+    /// The receiver has no address.
+    #[error("the receiver has no address: name it")]
+    Nowhere,
     /// The user stopped it.
     #[error("stopped; what has come is kept, and the same command goes on from there")]
     Stopped,

@@ -1,17 +1,20 @@
 //! A sender's connection at work: packets out at its pace, data read ahead of it, time booked.
 
+mod control;
 mod meet;
 
 use crate::account::{Account, Limit};
 use crate::link::Link;
 use crate::session::Session;
 use crate::{MoverError, PACKETS};
+use control::burst;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use trunkline_core::{Rate, Span, Time};
-use trunkline_transport::netblt::wire::{Burst, Packet, Read};
+use trunkline_core::{Span, Time};
+use trunkline_transport::netblt::wire::{Packet, Ports, Read};
 use trunkline_transport::netblt::{Connection, Ending, Held, Out, Sender, parity};
+
+pub use control::Control;
 
 /// Packets that leave before what has come is looked at.
 const ROUND: usize = 256;
@@ -21,6 +24,8 @@ const NAP: Span = Span::from_millis(50);
 const SHORT_NAP: Span = Span::from_micros(500);
 /// How long the receiver may take to tell the end by itself before it is asked.
 const ASK: Span = Span::from_millis(200);
+/// How often it says that it knows the end (a choice): if none comes, the receiver stays for some seconds.
+const DONES: usize = 3;
 /// The least time for which an OPEN is waited for before a shorter one is tried: it has been sent twice by then, and might be
 /// sent a third time.
 const PATIENCE: Span = Span::from_secs(3);
@@ -31,46 +36,6 @@ const SWALLOWED: (Span, u64) = (Span::from_secs(5), 256);
 const DEATH: u16 = 60;
 /// Buffers under way at once: 90 MB.
 const OUTSTANDING: u16 = 512;
-
-/// What a user may want of a transfer while it runs. Shared between threads.
-#[derive(Debug, Default)]
-pub struct Control {
-    /// Bits per second of user data at most; 0 is no cap.
-    cap: AtomicU64,
-    stop: AtomicBool,
-}
-
-impl Control {
-    /// Sets the rate of user data that is not exceeded, or none.
-    pub fn set_cap(&self, cap: Option<Rate>) {
-        self.cap.store(cap.map_or(0, Rate::bits_per_second), Ordering::Relaxed);
-    }
-
-    /// The cap, if there is one.
-    pub fn cap(&self) -> Option<Rate> {
-        let bits = self.cap.load(Ordering::Relaxed);
-        (bits > 0).then(|| Rate::from_bits_per_second(bits))
-    }
-
-    /// Ends the transfer; what has come is kept.
-    pub fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-}
-
-/// Bursts of packets of so many user octets that make a rate of user data; without a cap an interval of 0.
-fn burst(cap: Option<Rate>, packet: u16) -> Burst {
-    let Some(rate) = cap else { return Burst { size: 1, interval: 0 } };
-    let bits = u64::from(packet) * 8;
-    // A tenth of a second of packets, so that rounding to whole packets and milliseconds changes little.
-    let size = (rate.bits_per_second() / 10).div_ceil(bits).clamp(1, u16::MAX.into());
-    let interval = (size * bits * 1000).div_ceil(rate.bits_per_second().max(1));
-    Burst { size: size as u16, interval: interval.clamp(1, u16::MAX.into()) as u16 }
-}
 
 /// A buffer read ahead.
 pub(crate) struct Loaded {
@@ -152,7 +117,9 @@ enum Opened {
 /// The calling end's side of the link: where to, by what secret, at what pace.
 pub(crate) struct Flow<'a> {
     pub link: Link,
-    pub to: SocketAddr,
+    /// The receiver's addresses, and the place among them of the one that is called or has answered.
+    pub places: Vec<SocketAddr>,
+    pub to: usize,
     /// Whether it wants to send in the clear.
     pub is_clear: bool,
     pub control: &'a Control,
@@ -175,6 +142,11 @@ pub(crate) struct Flow<'a> {
 }
 
 impl Flow<'_> {
+    /// The receiver's address.
+    fn to(&self) -> SocketAddr {
+        self.places[self.to]
+    }
+
     /// Opens a connection whose OPEN says this. Answers it with what the receiver says, or nothing if the session is lost. What
     /// the receiver says by itself about the end counts as its answer.
     ///
@@ -331,7 +303,7 @@ impl Flow<'_> {
         connection: &mut Connection,
         buffers: &mut BTreeMap<u64, Vec<u8>>,
     ) -> Result<bool, MoverError> {
-        let (to, mut is_known) = (self.to, true);
+        let (to, mut is_known) = (self.to(), true);
         let Flow { link, told, heard, kept, .. } = self;
         let mut take = |at, datagram: &[u8]| {
             is_known &= !session.is_unknown(datagram);
@@ -395,11 +367,21 @@ impl Flow<'_> {
 
     /// Tells the other end that this one goes.
     fn quit(&mut self, session: &mut Session, connection: &mut Connection) {
+        let to = self.to();
         connection.quit(self.link.now(), b"stopped at the sending end");
         if let Some(Out::Packet(packet)) = connection.transmit(self.link.now()) {
-            session.say(&mut self.link, self.to, connection.ports(), &packet, &[]);
+            session.say(&mut self.link, to, connection.ports(), &packet, &[]);
             self.link.flush();
         }
+    }
+
+    /// Tells the other end that this one knows the end, more than once because this end goes and cannot say it again.
+    pub fn say_done(&mut self, session: &mut Session, ports: Ports) {
+        let to = self.to();
+        for _ in 0..DONES {
+            session.say(&mut self.link, to, ports, &Packet::Done, &[]);
+        }
+        self.link.flush();
     }
 
     fn ended(&self, ending: &Ending) -> Result<Outcome, MoverError> {
@@ -446,21 +428,4 @@ fn held(held: Held) -> (Limit, Span) {
 /// Whether two addresses are one host's port, be it written as IPv4 or IPv6.
 fn same(a: SocketAddr, b: SocketAddr) -> bool {
     (a.ip().to_canonical(), a.port()) == (b.ip().to_canonical(), b.port())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cap_is_kept_and_nearly_reached() {
-        for bits in [10_000, 64_000, 1_000_000, 33_333_333, 1_000_000_000, 40_000_000_000] {
-            let cap = Some(Rate::from_bits_per_second(bits));
-            let Burst { size, interval } = burst(cap, PACKETS[0]);
-            let made = f64::from(size) * f64::from(PACKETS[0]) * 8000.0 / f64::from(interval);
-            let share = made / bits as f64;
-            assert!(share <= 1.0 && (share > 0.98 || size == u16::MAX), "{bits}: {share}");
-        }
-        assert_eq!(burst(None, PACKETS[0]).interval, 0);
-    }
 }

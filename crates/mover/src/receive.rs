@@ -2,6 +2,7 @@
 
 mod asked;
 mod early;
+mod last;
 mod sort;
 
 use crate::desk::{Desk, Done, Task, Wanted, make};
@@ -13,6 +14,7 @@ use crate::story::{Got, Receiving, Story};
 use crate::words::{Answer, Offer};
 use crate::{Manner, MoverError};
 use early::Early;
+use last::LastWord;
 use sort::sort;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -158,6 +160,7 @@ struct End {
     root: Option<[u8; 32]>,
     /// How it ended, well or not, and until when its sender can still be told.
     finished: Option<(Got, Time)>,
+    last_word: Option<LastWord>,
     failed: Option<(MoverError, Time)>,
     story: Story,
 }
@@ -191,6 +194,7 @@ impl End {
             told: Time::ZERO,
             root: None,
             finished: None,
+            last_word: None,
             failed: None,
             story: Story::default(),
         })
@@ -201,6 +205,7 @@ impl End {
         (self.current, self.pending, self.placing) = (None, None, None);
         (self.finishing, self.teller, self.root) = (false, None, None);
         (self.finished, self.failed, self.promised) = (None, None, None);
+        self.last_word = None;
         self.story = Story::default();
     }
 
@@ -224,6 +229,7 @@ impl End {
                 self.did(now, done, tell);
             }
             self.say(now, tell);
+            self.say_last_word(now);
             self.progress(now, tell);
             if let Some((got, until)) = &self.finished
                 && *until <= now
@@ -322,6 +328,7 @@ impl End {
             Packet::Done if self.finished.is_some() => {
                 // The sender knows.
                 self.finished.iter_mut().for_each(|it| it.1 = now);
+                self.last_word = None;
             }
             _ => {}
         }
@@ -359,6 +366,7 @@ impl End {
             Done::Finished(finished) => {
                 self.finished = Some((self.story.got(now, &finished, &self.link), now + LINGER));
                 self.finishing = false;
+                self.begin_last_word(now);
                 self.tell_end(&Answer::Done);
             }
             Done::Failed(error) => {
@@ -474,6 +482,7 @@ impl End {
         let is_asked = self.pending.is_some() || self.looking.is_some();
         let at_disk = is_asked || self.finishing || self.writing > 0;
         let most = now + if at_disk { SHORT_NAP } else { NAP };
+        let most = self.last_word.as_ref().map_or(most, |it| most.min(it.due()));
         let Some(current) = &mut self.current else { return self.link.wait(most) };
         let round = current.connection.receiver().map_or(Span::ZERO, |half| half.round());
         self.link.set_round(round);

@@ -16,12 +16,13 @@ use std::thread;
 use trunkline_core::{Span, Time};
 use trunkline_transfer::{Manifest, Source, root};
 use trunkline_transport::netblt::Connection;
-use trunkline_transport::netblt::wire::Packet;
 
 /// Chunks that are read ahead: 5.6 MB.
 const AHEAD: usize = 32;
 /// From one word about progress to the next.
 const TELL: Span = Span::from_millis(100);
+/// Addresses of a receiver that are called at most (a choice).
+const MOST_PLACES: usize = 8;
 /// Octets of a transfer from which copies of its OPEN lead it (a choice): they are a tenth of that.
 const LONG: u64 = 256 << 10;
 
@@ -30,8 +31,8 @@ const LONG: u64 = 256 << 10;
 pub struct SendOptions {
     /// Files and directories.
     pub paths: Vec<PathBuf>,
-    /// The receiver.
-    pub to: SocketAddr,
+    /// The receiver's addresses, at least one. They are called in turn until one answers.
+    pub to: Vec<SocketAddr>,
     /// What both ends know.
     pub secret: Secret,
     /// How the data travel.
@@ -123,17 +124,9 @@ pub fn send(
 ) -> Result<Sent, MoverError> {
     let scanned = &mut |entries, bytes| tell(&Sending::Scan { entries, bytes });
     let (manifest, source) = Manifest::scan(&options.paths, scanned)?;
-    let any: SocketAddr = match options.to {
-        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-    };
     let Manner { clear: is_clear, raw: is_raw } = options.manner;
-    let link = Link::bind(any, is_raw)?;
-    let account = Account::default();
-    let (mut to, packets) = (options.to, (0, 0));
-    if is_raw {
-        to.set_port(0);
-    }
+    let (link, places) = bound(&options.to, is_raw)?;
+    let (account, packets) = (Account::default(), (0, 0));
     let encoded = manifest.encode();
     let bytes = manifest.stream_bytes();
     let chunk = chunk(bytes);
@@ -141,7 +134,8 @@ pub fn send(
     let (packet, round) = (PACKETS[0], Span::ZERO);
     let flow = Flow {
         link,
-        to,
+        places,
+        to: 0,
         is_clear,
         control,
         chunk,
@@ -185,6 +179,36 @@ pub fn send(
             return Ok(mover.sent());
         }
         (mover.tell)(&Sending::Lost);
+    }
+}
+
+/// A link to these addresses, and each of them as the link calls it. Raw packets go to those of the first one's family.
+fn bound(to: &[SocketAddr], is_raw: bool) -> Result<(Link, Vec<SocketAddr>), MoverError> {
+    let first = to.first().ok_or(MoverError::Nowhere)?;
+    let is_first = |it: &&SocketAddr| it.is_ipv4() == first.is_ipv4();
+    let alike = || to.iter().filter(is_first).copied().take(MOST_PLACES).collect::<Vec<_>>();
+    let any: SocketAddr = match first {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    };
+    if is_raw {
+        let places = alike().into_iter().map(|it| SocketAddr::new(it.ip(), 0)).collect();
+        return Ok((Link::bind(any, true)?, places));
+    }
+    // A socket of IPv6 calls both. A kernel without IPv6 has none.
+    if !to.iter().all(|it| is_first(&it))
+        && let Ok(link) = Link::bind((Ipv6Addr::UNSPECIFIED, 0).into(), false)
+    {
+        return Ok((link, to.iter().map(mapped).take(MOST_PLACES).collect()));
+    }
+    Ok((Link::bind(any, false)?, alike()))
+}
+
+/// An address as a socket of IPv6 calls it.
+fn mapped(address: &SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(it) => (it.ip().to_ipv6_mapped(), it.port()).into(),
+        SocketAddr::V6(_) => *address,
     }
 }
 
@@ -346,9 +370,7 @@ impl Mover<'_> {
             };
             match Answer::read(&text) {
                 Some(Answer::Done) => {
-                    let ports = connection.ports();
-                    session.say(&mut self.flow.link, self.flow.to, ports, &Packet::Done, &[]);
-                    self.flow.link.flush();
+                    self.flow.say_done(session, connection.ports());
                     return Ok(Some(Outcome::Done));
                 }
                 Some(Answer::Placing { done, all }) => {

@@ -63,7 +63,8 @@ fn listens(to: &Sender<SocketAddr>, what: &Receiving) {
 }
 
 pub(crate) fn options(path: &Path, to: SocketAddr, secret: Secret) -> SendOptions {
-    SendOptions { paths: vec![path.to_path_buf()], to, secret, manner: Manner::default() }
+    let (paths, to) = (vec![path.to_path_buf()], vec![to]);
+    SendOptions { paths, to, secret, manner: Manner::default() }
 }
 
 fn sends(path: &Path, to: SocketAddr, secret: Secret) -> Result<Sent, MoverError> {
@@ -180,6 +181,31 @@ fn many_small_files_are_one_stream() {
     for number in [0, 1, 2999] {
         let name = format!("tree/{}/a file with a long name, of number {number}", number % 7);
         assert_eq!(fs::read_to_string(inbox.join(name)).unwrap(), number.to_string());
+    }
+}
+
+/// A name may have more addresses than one, of both families: the receiver is found wherever it listens, by every secret.
+#[test]
+fn addresses_are_called_in_turn() {
+    let nobody: SocketAddr = ([127, 0, 0, 9], 9).into();
+    let nobody6: SocketAddr = (std::net::Ipv6Addr::LOCALHOST, 9).into();
+    let code = Secret::Code(ShortCode::draw().unwrap());
+    for (secret, before) in [(key(), [nobody; 2]), (code, [nobody6, nobody]), (key(), [nobody6; 2])]
+    {
+        let (_dir, file, inbox) = places(10_000);
+        let there = There::start(&inbox, secret.clone(), false);
+        let mut options = options(&file, there.address, secret);
+        options.to.splice(0..0, before);
+        // It would wait for ever.
+        let (control, begun) = (Control::default(), std::time::Instant::now());
+        let tell = &mut |_: &Sending| {
+            if begun.elapsed().as_secs() > 20 {
+                control.stop();
+            }
+        };
+        send(&options, &control, tell).unwrap();
+        there.end().unwrap();
+        same(&file, &inbox);
     }
 }
 
@@ -360,7 +386,7 @@ fn a_cap_holds_and_can_be_lifted() {
     let (_dir, file, inbox) = places(40 * CHUNK as usize);
     let there = There::start(&inbox, key(), false);
     let control = Control::default();
-    control.set_cap(Some("8Mbit/s".parse().unwrap()));
+    control.set_cap(Some("8Mbit/s".parse().unwrap())).unwrap();
     let mut lifted = None;
     let tell = &mut |what: &Sending| {
         if let Sending::Send { moved, seconds, .. } = what
@@ -368,7 +394,7 @@ fn a_cap_holds_and_can_be_lifted() {
             && lifted.is_none()
         {
             lifted = Some(*moved as f64 / *seconds);
-            control.set_cap(None);
+            control.set_cap(None).unwrap();
         }
     };
     send(&options(&file, there.address, key()), &control, tell).unwrap();

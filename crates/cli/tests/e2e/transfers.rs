@@ -205,6 +205,29 @@ fn a_code_lets_one_in_and_the_rate_can_be_set() {
     places.assert_same();
 }
 
+/// A receiver whose words go into a file says there that its sender has gone, and a sender that it has lost its receiver.
+#[test]
+fn who_waits_says_so_in_a_file_too() {
+    let host = Host::beside();
+    let places = places(3_000_000);
+    let receive = ["receive", text(&places.inbox), "--port", "18182", "--no-key"];
+    let send = ["send", text(&places.file), "127.0.0.1:18182", "--no-key", "--rate"];
+    let mut receiver = host.start(&receive);
+    receiver.await_line("listening at");
+    let sender = host.start(&[&send[..], &["1mbit"]].concat());
+    places.await_share(0.05);
+    sender.signal(Signal::INT);
+    sender.finish();
+    receiver.await_line("the sender has gone; what has come is kept");
+    let mut sender = host.start(&[&send[..], &["4mbit"]].concat());
+    places.await_share(places.there() + 0.1);
+    receiver.kill();
+    let receiver = host.start(&receive);
+    sender.await_line("the session with 127.0.0.1:18182 is lost");
+    assert!(sender.finish().status.success() && receiver.finish().status.success());
+    places.assert_same();
+}
+
 /// Each end says in one line what is wrong, with the status that goes with it.
 #[test]
 fn what_is_wrong_is_told_in_a_line() {
@@ -218,6 +241,7 @@ fn what_is_wrong_is_told_in_a_line() {
         (&["send", "/nowhere", "abc-234@127.0.0.1"], 1, "/nowhere"),
         (&["receive", "/nowhere/deep", "--no-key"], 1, "/nowhere/deep"),
         (&["receive", ".", "--port", "99999"], 2, "--port"),
+        (&["send", file, "abc-234@127.0.0.1", "--rate", "100bit"], 2, "at least 167bit/s"),
         (&["receive", ".", "--raw", "--port", "99"], 2, "--raw"),
         (&["send", file, "abc-234@127.0.0.1:99", "--raw"], 2, "no ports"),
     ] {

@@ -69,7 +69,7 @@ impl Flow<'_> {
         Ok(Proposed { terms, ports: Ports { local, foreign: 1 }, habits })
     }
 
-    /// Calls until somebody answers who knows the secret. With the first words goes, if there is a key to seal it, the OPEN of a
+    /// Calls its places in turn until somebody answers who knows the secret. With the first words goes, if there is a key to seal it, the OPEN of a
     /// connection that says `first`, for a transfer that is long or not.
     pub fn meet(
         &mut self,
@@ -82,14 +82,17 @@ impl Flow<'_> {
         let mut proposed = first.map(|(text, _)| self.proposed(text)).transpose()?;
         let early = proposed.as_ref().map(|it| it.early(is_long));
         let mut caller = Caller::begin(secret, self.is_clear, early, begun)?;
+        caller.share(self.places.len());
+        let mut said = vec![None; self.places.len()];
         loop {
             self.check_stop()?;
             let now = self.link.now();
-            self.call(&mut caller, now);
+            self.call(&mut caller, now, &mut said);
             told(now.since(begun));
             if let Some(Met { mut session, opened }) = self.listen(&mut caller, now)? {
                 // What the path did not take while a session ended may have been its outage.
-                (self.round, self.packet) = (caller.round(now), PACKETS[0]);
+                (self.round, self.packet) =
+                    (said[self.to].map_or(Span::ZERO, |(_, it)| now.since(it)), PACKETS[0]);
                 if let (Some(at), Some(proposed)) = (opened, proposed.take()) {
                     self.begin(&mut session, proposed.opened(at, self.round, is_long));
                 }
@@ -101,11 +104,19 @@ impl Flow<'_> {
         }
     }
 
-    /// Says what the caller has to say now.
-    fn call(&mut self, caller: &mut Caller, now: Time) {
+    /// Says what the caller has to say now, if anything, to the next place. `said` is when each was called last, and the time before.
+    fn call(&mut self, caller: &mut Caller, now: Time, said: &mut [Option<(Time, Time)>]) {
+        let (is_next, is_shared) = (caller.has_called(), caller.is_shared());
         let Some((words, times)) = caller.say(now) else { return };
+        match is_next {
+            true if is_shared => self.to = (self.to + 1) % self.places.len(),
+            true => {}
+            false => said.fill(None),
+        }
+        said[self.to] = Some((now, said[self.to].map_or(now, |(last, _)| last)));
+        let to = self.to();
         self.link.was_too_long = false;
-        (0..times).for_each(|_| self.link.put(self.to, |out| out.extend(words)));
+        (0..times).for_each(|_| self.link.put(to, |out| out.extend(words)));
         self.link.flush();
         if self.link.was_too_long {
             caller.hurry(now);
@@ -114,12 +125,20 @@ impl Flow<'_> {
 
     /// Takes in what has come. What comes behind the answer that makes the session is kept for its connection.
     fn listen(&mut self, caller: &mut Caller, now: Time) -> Result<Option<Met>, MoverError> {
-        let Flow { link, to, kept, .. } = self;
+        let Flow { link, places, to, kept, .. } = self;
         let mut met = Ok(None);
         kept.clear();
         while link.receive(|from, at, datagram| match &met {
-            _ if !same(from, *to) => {}
-            Ok(None) => met = caller.hear(now, datagram),
+            Ok(None) => {
+                let Some(place) = places.iter().position(|it| same(from, *it)) else { return };
+                met = caller.hear(now, datagram);
+                if matches!(met, Ok(Some(_))) || !caller.has_called() {
+                    // It goes on with who has answered.
+                    *to = place;
+                    caller.share(1);
+                }
+            }
+            _ if !same(from, places[*to]) => {}
             Ok(Some(_)) if kept.len() < MOST_KEPT => kept.push((at, datagram.to_vec())),
             _ => {}
         })? {}
@@ -128,7 +147,8 @@ impl Flow<'_> {
 
     /// The receiver answers the OPEN that it has got. A sealed word lets it know that it was said now, and not once before.
     fn begin(&mut self, session: &mut Session, connection: Connection) {
-        session.say(&mut self.link, self.to, connection.ports(), &Packet::Keepalive, &[]);
+        let to = self.to();
+        session.say(&mut self.link, to, connection.ports(), &Packet::Keepalive, &[]);
         self.link.flush();
         self.begun = Some(connection);
     }

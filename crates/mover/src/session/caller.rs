@@ -45,8 +45,9 @@ pub struct Caller {
     words: Vec<u8>,
     due: Time,
     again: Span,
-    /// When they were said last, and the time before.
-    said: (Time, Time),
+    /// Addresses among which they are shared, and whether any have been said.
+    places: u64,
+    has_called: bool,
 }
 
 #[derive(Debug)]
@@ -100,9 +101,10 @@ impl Caller {
     ) -> Result<Caller, MoverError> {
         let name = random().map_err(MoverError::system("no random numbers"))?;
         let (due, again) = (now, AGAIN.0);
-        let (step, words, said) = (Step::Code(None), Vec::new(), (now, now));
-        let ahead = None;
-        let mut caller = Caller { step, is_clear, name, early, ahead, words, due, again, said };
+        let (step, words, ahead) = (Step::Code(None), Vec::new(), None);
+        let (places, has_called) = (1, false);
+        let mut caller =
+            Caller { step, is_clear, name, early, ahead, words, due, again, places, has_called };
         match secret {
             Secret::None => caller.hello(None, now)?,
             Secret::Key(key) => caller.hello(Some(key), now)?,
@@ -125,7 +127,7 @@ impl Caller {
         if let (Some(early), Some(key)) = (self.early.take(), key) {
             self.ahead = Some(Ahead::new(&early, key, self.is_clear, &self.name)?);
         }
-        (self.due, self.again, self.said) = (now, AGAIN.0, (now, now));
+        (self.due, self.again, self.has_called) = (now, AGAIN.0.scaled(1, self.places), false);
         Ok(())
     }
 
@@ -134,13 +136,13 @@ impl Caller {
         if self.due > now {
             return None;
         }
-        self.said = (now, self.said.0);
+        self.has_called = true;
         self.due = now + self.again;
         if let Some(ahead) = self.ahead.as_mut().filter(|it| it.said.is_none()) {
             ahead.said = Some(now);
             return Some((&ahead.words, ahead.copies));
         }
-        self.again = self.again.scaled(2, 1).min(AGAIN.1);
+        self.again = self.again.scaled(2, 1).min(AGAIN.1.scaled(1, self.places));
         Some((&self.words, 1))
     }
 
@@ -149,9 +151,20 @@ impl Caller {
         self.due = now;
     }
 
-    /// How long an answer that comes now has taken at most, if it answers one of the last two tries.
-    pub fn round(&self, now: Time) -> Span {
-        now.since(self.said.1)
+    /// Shares its words among so many addresses, each of which gets them as often as one alone.
+    pub fn share(&mut self, places: usize) {
+        self.places = places.max(1) as u64;
+        self.again = AGAIN.0.scaled(1, self.places);
+    }
+
+    /// Whether there are others to call.
+    pub fn is_shared(&self) -> bool {
+        self.places > 1
+    }
+
+    /// Whether it has said the words of this step.
+    pub fn has_called(&self) -> bool {
+        self.has_called
     }
 
     /// When it says its words again.

@@ -94,6 +94,8 @@ pub struct Receiver {
     control_due: Option<Time>,
     arrivals: Arrivals,
     law: Box<dyn Law>,
+    /// From packet to packet as the sender told first, if the law had offered nothing until then.
+    told: Option<Span>,
     /// The message that carries the newest offer, until it is acknowledged.
     offered: Option<u16>,
     keepalive: Span,
@@ -128,6 +130,7 @@ impl Receiver {
             control_due: None,
             arrivals: Arrivals::new(spacing(&*law).max(law.quantum())),
             law,
+            told: None,
             offered: None,
             keepalive,
             received: Received::default(),
@@ -239,6 +242,7 @@ impl Receiver {
     /// A new packet of the buffer at `index` has been kept.
     fn took(&mut self, now: Time, data: &Data, index: usize, by_itself: bool) {
         self.received.packets += 1;
+        self.hear_pace(data);
         let place = (self.done + index as u64) * u64::from(self.packets) + u64::from(data.packet);
         self.tell_law(now, data, by_itself.then_some(place));
         self.arrivals.came(now, data.buffer, data.packet.into());
@@ -468,6 +472,10 @@ impl Receiver {
 
 /// The time from packet to packet at the pace that a law offers.
 fn spacing(law: &dyn Law) -> Span {
-    let burst = law.offer();
+    apart(law.offer())
+}
+
+/// The time from packet to packet of evenly spaced bursts.
+fn apart(burst: Burst) -> Span {
     Span::from_nanos(u64::from(burst.interval) * 1_000_000 / u64::from(burst.size.max(1)))
 }

@@ -1,7 +1,9 @@
 //! How long a receiver waits for the packets of its buffers.
 
 use super::super::incoming::{Incoming, Phase};
-use super::{Receiver, spacing};
+use super::super::timers::Arrivals;
+use super::super::wire::{Burst, Data};
+use super::{Receiver, apart, spacing};
 use trunkline_core::{Span, Time};
 
 /// The tick of the timers, of which a data timer has two at least.
@@ -26,9 +28,25 @@ impl Receiver {
         }
     }
 
+    /// The sender tells its pace in each packet. As long as the law has offered none, that is what packets come at.
+    pub(super) fn hear_pace(&mut self, data: &Data) {
+        let has_offered = self.law.offer() != Burst::default();
+        let tells = !self.dialect.is_classic() && data.burst.interval > 0;
+        if self.told.is_none() && tells && !has_offered {
+            let apart = apart(data.burst);
+            (self.told, self.arrivals) = (Some(apart), Arrivals::new(apart));
+        }
+    }
+
+    /// The time within which the next packet comes if the sender has one.
+    fn quantum(&self) -> Span {
+        let has_offered = self.law.offer() != Burst::default();
+        self.told.filter(|_| !has_offered).unwrap_or_else(|| self.law.quantum())
+    }
+
     /// The least of a data timer.
     pub(super) fn least(&self) -> Span {
-        self.law.quantum().max(TICK.scaled(2, 1)).max(self.control.deviation())
+        self.quantum().max(TICK.scaled(2, 1)).max(self.control.deviation())
     }
 
     /// Sets the timer of a buffer of which packets come.
@@ -67,5 +85,51 @@ impl Receiver {
         if let Some(at) = self.buffers[index].timer.take() {
             self.timers.remove(&(at, self.base.wrapping_add(index as u32)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netblt::RateLaw;
+    use crate::netblt::wire::{Dialect, Terms};
+
+    /// When a receiver of eight packets, of which these come within some milliseconds at the pace that they tell, looks for the
+    /// others. Nothing is known of the path but that a round trip takes 100 ms.
+    fn looks(came: &[u16], burst: Burst) -> Span {
+        let terms = Terms { buffer: 8000, packet: 1000, outstanding: 4, ..Terms::default() };
+        let law = RateLaw::Adaptive.law(&terms, Dialect::V5);
+        let mut receiver = Receiver::new(Dialect::V5, &terms, law, Span::from_secs(8));
+        receiver.expect(Span::from_millis(100));
+        receiver.provide(1);
+        assert_eq!(receiver.transmit(Time::ZERO).unwrap().len(), 1);
+        let mut now = Time::ZERO + Span::from_millis(100);
+        for &packet in came {
+            now += Span::from_millis(1);
+            let ends_buffer = packet == 7;
+            let data = Data {
+                ends_buffer,
+                buffer: 1,
+                touched: 1,
+                ack: 1,
+                packet,
+                burst,
+                bytes: 1000,
+                ..Data::default()
+            };
+            assert!(receiver.receive(now, &data, true).is_some());
+        }
+        receiver.deadline().unwrap().since(now)
+    }
+
+    /// Before anything is offered a receiver waits by the pace that its sender tells, and not by a guess: of a short transfer
+    /// nothing else is ever known.
+    #[test]
+    fn what_is_missing_is_waited_for_by_the_pace_that_the_sender_tells() {
+        let train = Burst { size: 16, interval: 100 };
+        let passed = looks(&[0, 1, 2, 4, 5, 6, 7], train);
+        assert!(passed <= Span::from_millis(30), "{passed:?}");
+        let capped = looks(&[0], Burst { size: 1, interval: 1000 });
+        assert!(capped >= Span::from_secs(7), "{capped:?}");
     }
 }
