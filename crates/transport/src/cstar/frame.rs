@@ -96,13 +96,18 @@ impl Head {
     /// The head of a frame, if that says nothing besides.
     #[inline]
     pub fn of(frame: &Frame) -> Option<Head> {
-        let &Frame { kind, flags, wants_ack, from, to, event, fragment, .. } = frame;
-        let &Frame { again, back, asks, route, grant, complete, counter, .. } = frame;
+        let &Frame { kind, wants_ack, again, back, asks, route, .. } = frame;
         let plain = !kind.is_control() && !again && back == 0 && asks == 0 && route.is_none();
         let plain = plain && !(wants_ack && kind == Kind::Careful);
-        let head =
-            Head { kind, flags, wants_ack, from, to, event, fragment, grant, complete, counter };
-        plain.then_some(head)
+        plain.then(|| Head::of_fragment(frame))
+    }
+
+    /// The head of a frame with a fragment, whatever else it says.
+    #[inline]
+    pub fn of_fragment(frame: &Frame) -> Head {
+        let &Frame { kind, flags, wants_ack, from, to, event, fragment, .. } = frame;
+        let &Frame { grant, complete, counter, .. } = frame;
+        Head { kind, flags, wants_ack, from, to, event, fragment, grant, complete, counter }
     }
 }
 
@@ -119,6 +124,8 @@ impl Kind {
 }
 
 impl Frame {
+    /// The version of frames that is written and read.
+    pub const VERSION: u8 = 1;
     /// Octets of the header.
     pub const HEADER: u32 = 32;
     /// Octets of an entry.

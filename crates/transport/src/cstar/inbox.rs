@@ -222,6 +222,12 @@ impl Inbox {
         Some(Delivery { from, event, fragment, status, data, buffer })
     }
 
+    /// Whether nothing waits but a message that came alone, so that nothing is known to be missing.
+    #[inline]
+    pub fn is_simple(&self) -> bool {
+        self.slots.is_empty()
+    }
+
     /// Whether this fragment has come.
     pub fn has(&self, event: EventId, from: NodeId, fragment: u32) -> bool {
         let progress = self.progress(event, from);

@@ -7,8 +7,7 @@ use super::{Destination, Entry, EventId, Flags, Frame, Kind, NodeId, Route};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use thiserror::Error;
 
-/// The version that is written and read.
-const VERSION: u8 = 1;
+const VERSION: u8 = Frame::VERSION;
 /// The destination that means all other nodes.
 const ALL: u16 = u16::MAX;
 
@@ -269,25 +268,30 @@ impl Head {
         ])
     }
 
-    /// The head of a careful fragment that says nothing besides; `None` if these are the octets of anything else.
+    /// The head of a fragment, of one of the two kinds that have one, that says nothing besides; `None` if these are the octets
+    /// of anything else.
     #[inline]
-    pub fn careful(octets: &[u8]) -> Option<Head> {
+    pub fn plain(octets: &[u8], kind: Kind) -> Option<Head> {
         let words = words(octets)?;
-        let bits = words[at::KIND] ^ first(Kind::Careful);
+        let bits = words[at::KIND] ^ first(kind);
         let ((from, to), (grant, back)) = (halves(words[at::ENDS]), halves(words[at::GRANT]));
-        let besides = u32::from(back) | words[at::MORE];
-        let known = bits & !u32::from(bit::LAST | bit::CROWD | bit::LARGE) == 0;
+        let (complete, more, wants_ack) = match kind {
+            Kind::Careful => (0, words[at::MORE], 0),
+            _ => (words[at::MORE], 0, bit::WANTS_ACK),
+        };
+        let besides = u32::from(back) | more;
+        let known = bits & !u32::from(bit::LAST | bit::CROWD | bit::LARGE | wants_ack) == 0;
         let whole = words[at::LENGTH] as usize == octets.len() - HEADER;
         let head = Head {
-            kind: Kind::Careful,
+            kind,
             flags: Flags::of(bits as u16),
-            wants_ack: false,
+            wants_ack: bits & u32::from(wants_ack) != 0,
             from: NodeId(from),
             to: destination(to),
             event: EventId(words[at::EVENT]),
             fragment: words[at::FRAGMENT],
             grant,
-            complete: EventId(0),
+            complete: EventId(complete),
             counter: words[at::COUNTER],
         };
         (known && whole && besides == 0).then_some(head)
@@ -420,20 +424,21 @@ mod tests {
             prop_assert!(rest.is_empty() || (1..=rest.len()).contains(&Frame::extent(&rest)));
         }
 
-        /// A head is read where a frame is a careful fragment without anything besides, and says the same.
+        /// A head is read where a frame is a fragment without anything besides, and says the same.
         #[test]
-        fn a_head_says_what_its_frame_does(frame in frames(), plain in any::<bool>()) {
+        fn a_head_says_what_its_frame_does(frame in frames(), plain in any::<bool>(), careful in any::<bool>()) {
+            let kind = if careful { Kind::Careful } else { Kind::Traditional };
             let frame = if plain {
                 let (wants_ack, again) = (false, false);
-                Frame { kind: Kind::Careful, wants_ack, again, back: 0, complete: EventId(0), asks: 0, route: None, list: Vec::new(), ..frame }
+                Frame { kind, wants_ack, again, back: 0, complete: EventId(0), asks: 0, route: None, list: Vec::new(), ..frame }
             } else {
                 frame
             };
             let mut out = BytesMut::new();
             frame.encode(&mut out);
-            let head = Head::careful(&out);
+            let head = Head::plain(&out, kind);
             prop_assert!(head.is_some() || !plain);
-            prop_assert_eq!(&head, &Head::of(&frame).filter(|_| frame.kind == Kind::Careful));
+            prop_assert_eq!(&head, &Head::of(&frame).filter(|_| frame.kind == kind));
             if let Some(head) = Head::of(&frame) {
                 prop_assert_eq!(head.octets(frame.data.len() as u32), frame.header());
                 prop_assert_eq!(head.frame(frame.data.clone()), frame);

@@ -249,7 +249,7 @@ impl Layer for Careful {
 
     #[inline]
     fn hear(&mut self, now: Time, mut octets: Bytes) -> Result<NodeId, FrameError> {
-        match Head::careful(&octets) {
+        match Head::plain(&octets, Kind::Careful) {
             Some(head) if self.is_next(&head) => {
                 octets.advance(Frame::HEADER as usize);
                 self.take_in(&head, octets);

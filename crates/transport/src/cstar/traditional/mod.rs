@@ -6,6 +6,7 @@
 //! there is no room is refused, and asked for like one that was lost: that is all flow control there is, so that nodes with
 //! more outstanding than they have buffers can be busy with refusing and repeating for ever.
 
+mod list;
 mod settings;
 mod store;
 #[cfg(test)]
@@ -19,10 +20,12 @@ use super::inbox::{Inbox, Stored};
 use super::numbers::Numbers;
 use super::{
     Blocked, BufferId, Cluster, ClusterError, Counters, Delivery, Destination, Entry, EventId,
-    Failure, Flags, Fragment, Frame, Kind, Layer, Memory, NodeId, Operation, Source, Tally,
+    Failure, Flags, Fragment, Frame, FrameError, Kind, Layer, Memory, NodeId, Operation, Source,
+    Tally,
 };
-use bytes::Bytes;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use bytes::{Buf, Bytes};
+use list::{entries, fragments};
+use std::collections::{BTreeSet, VecDeque};
 use store::{Label, Store};
 use trunkline_core::{Span, Time};
 
@@ -64,8 +67,8 @@ pub struct Traditional {
     complete: EventId,
     /// The latest event that was sent under.
     latest: EventId,
-    /// Up to which event each peer has everything.
-    acknowledged: BTreeMap<NodeId, EventId>,
+    /// Up to which event each peer dealt with has everything, in their order.
+    acknowledged: Vec<(NodeId, EventId)>,
     /// Fragments asked for and not come.
     requested: BTreeSet<(NodeId, EventId, u32)>,
     buffers: Buffers,
@@ -120,7 +123,7 @@ impl Traditional {
             out: VecDeque::new(),
             complete: EventId(0),
             latest: EventId(0),
-            acknowledged: BTreeMap::new(),
+            acknowledged: Vec::new(),
             requested: BTreeSet::new(),
             buffers: Buffers::default(),
             waits: None,
@@ -188,50 +191,62 @@ impl Traditional {
     }
 
     /// The event before which a frame's sender has everything: the frame says so, or its event does.
-    fn claimed(&self, frame: &Frame) -> EventId {
-        let inferred = if self.settings.infer { frame.event } else { EventId(0) };
-        frame.complete.max(inferred)
+    fn claimed(&self, complete: EventId, event: EventId) -> EventId {
+        if self.settings.infer { complete.max(event) } else { complete }
     }
 
-    /// A frame from a peer shows what that peer has.
-    fn acknowledged_by(&mut self, frame: &Frame) {
-        let until = self.claimed(frame);
-        let known = self.acknowledged.entry(frame.from).or_default();
+    /// A frame from a peer shows what that peer has: all before `until`.
+    fn acknowledged_by(&mut self, peer: NodeId, until: EventId) {
+        let place = match self.acknowledged.binary_search_by_key(&peer, |it| it.0) {
+            Ok(place) => place,
+            Err(place) => {
+                self.acknowledged.insert(place, (peer, EventId(0)));
+                place
+            }
+        };
+        let known = &mut self.acknowledged[place].1;
         if until > *known {
             let from = std::mem::replace(known, until);
-            self.store.acknowledge(frame.from, from, until);
+            self.store.acknowledge(peer, from, until);
             self.memory.send = self.store.len();
         }
     }
 
+    /// Whether frames of a node are taken in.
+    fn hears(&self, NodeId(from): NodeId) -> bool {
+        from < self.cluster.nodes && from != self.me.0 && self.failure.is_none()
+    }
+
     /// Whether there is room for a fragment: always for what the program waits for, if there is any; for others while
     /// there is a buffer left for each node besides.
-    fn accepts(&self, frame: &Frame) -> bool {
+    fn accepts(&self, from: NodeId, event: EventId) -> bool {
         let free = self.cluster.receive_buffers.saturating_sub(self.buffers.taken());
         let awaited = match self.waits.map(|waits| waits.what) {
-            Some(Awaited::Fragment(Source::Node(node), event)) => {
-                node == frame.from && event == frame.event
+            Some(Awaited::Fragment(Source::Node(node), awaited)) => {
+                node == from && awaited == event
             }
-            Some(Awaited::Fragment(Source::Any, event)) => event == frame.event,
+            Some(Awaited::Fragment(Source::Any, awaited)) => awaited == event,
             _ => false,
         };
         if awaited { free > 0 } else { free > u32::from(self.cluster.nodes) }
     }
 
     /// A fragment has come.
-    fn fragment(&mut self, now: Time, frame: Frame) {
+    fn fragment(&mut self, now: Time, head: &Head, data: Bytes) {
         INTERRUPT.into_iter().for_each(|operation| self.tally.note(operation));
-        let Frame { from, event, fragment, flags, wants_ack, .. } = frame;
-        self.requested.remove(&(from, event, fragment));
+        let &Head { from, event, fragment, flags, wants_ack, .. } = head;
+        if !self.requested.is_empty() {
+            self.requested.remove(&(from, event, fragment));
+        }
         if event < self.complete || self.inbox.has(event, from, fragment) {
             self.counters.duplicates += 1;
         } else if !self.inbox.takes(event, from, fragment) {
             // It is as if it had been lost: whoever is honest sends it again when it is asked for.
             self.counters.refused += 1;
             return;
-        } else if self.accepts(&frame) {
+        } else if self.accepts(from, event) {
             let buffer = Some(self.buffers.take(from, 1));
-            self.inbox.put(event, flags, Stored { from, fragment, data: frame.data, buffer });
+            self.inbox.put(event, flags, Stored { from, fragment, data, buffer });
             self.progressed(now);
         } else {
             self.counters.refused += 1;
@@ -242,6 +257,14 @@ impl Traditional {
             self.answer(from, event, fragment);
         }
         self.ask_for_holes(from, None);
+    }
+
+    /// Reads any frame and takes it in. Returns who sent it.
+    fn hear_any(&mut self, now: Time, octets: Bytes) -> Result<NodeId, FrameError> {
+        let frame = Frame::decode(octets)?;
+        let from = frame.from;
+        self.arrive(now, frame);
+        Ok(from)
     }
 
     /// What is waited for may take its time again.
@@ -262,6 +285,9 @@ impl Traditional {
     /// Asks a peer for what is missing of it and has not been asked for: what is before something that has come. What has
     /// just been refused is left for the next time.
     fn ask_for_holes(&mut self, from: NodeId, but: Option<(EventId, u32)>) {
+        if self.inbox.is_simple() {
+            return;
+        }
         let holes: Vec<(EventId, u32)> = self.inbox.holes(from).take(MOST_REQUESTED).collect();
         let room = MOST_REQUESTED.saturating_sub(self.requested.len()).min(MOST_ASKED);
         let new = holes.into_iter().filter(|&(event, fragment)| {
@@ -296,7 +322,7 @@ impl Traditional {
     /// since are of no use to it: its request was overtaken.
     fn requested_list(&mut self, frame: &Frame) {
         self.tally.note(Operation::CheckRetransmission);
-        let claimed = self.claimed(frame);
+        let claimed = self.claimed(frame.complete, frame.event);
         for (event, number) in frame.list.iter().flat_map(fragments) {
             match self.store.find(frame.from, event, number) {
                 Some(label) => self.repeat(frame.from, &label),
@@ -346,30 +372,6 @@ const MOST_ASKED: usize = 256;
 /// Most fragments that are asked for and have not come.
 const MOST_REQUESTED: usize = 1 << 12;
 
-/// Fragments of one list as its entries.
-fn entries(missing: &[(EventId, u32)]) -> Vec<Entry> {
-    let mut list: Vec<Entry> = Vec::new();
-    for &(event, number) in missing {
-        let bit = list.last().and_then(|last| {
-            let behind = number.checked_sub(last.first + 1)?;
-            (last.event == event && behind < 32).then_some(behind)
-        });
-        match (bit, list.last_mut()) {
-            (Some(bit), Some(last)) => last.following |= 1 << bit,
-            _ => list.push(Entry { event, first: number, following: 0 }),
-        }
-    }
-    list
-}
-
-/// The fragments of an entry.
-fn fragments(entry: &Entry) -> impl Iterator<Item = (EventId, u32)> + use<> {
-    let &Entry { event, first, following } = entry;
-    let more = (0..32).filter(move |bit| following >> bit & 1 == 1);
-    let more = more.filter_map(move |bit| first.checked_add(1 + bit));
-    std::iter::once(first).chain(more).map(move |number| (event, number))
-}
-
 impl Layer for Traditional {
     fn send(&mut self, now: Time, fragment: Fragment) -> Result<(), Blocked> {
         if self.is_full() {
@@ -392,7 +394,9 @@ impl Layer for Traditional {
         if delivery.status == super::Status::EventDone {
             self.complete = self.complete.max(EventId(event.0.saturating_add(1)));
             // All of what was asked for has come.
-            self.requested.retain(|it| it.1 >= self.complete);
+            if !self.requested.is_empty() {
+                self.requested.retain(|it| it.1 >= self.complete);
+            }
         }
         Some(delivery)
     }
@@ -405,13 +409,28 @@ impl Layer for Traditional {
         self.buffers.give_back(buffer);
     }
 
+    fn hear(&mut self, now: Time, mut octets: Bytes) -> Result<NodeId, FrameError> {
+        match Head::plain(&octets, Kind::Traditional) {
+            Some(head) if self.hears(head.from) => {
+                octets.advance(Frame::HEADER as usize);
+                self.acknowledged_by(head.from, self.claimed(head.complete, head.event));
+                self.fragment(now, &head, octets);
+                Ok(head.from)
+            }
+            _ => self.hear_any(now, octets),
+        }
+    }
+
     fn arrive(&mut self, now: Time, frame: Frame) {
-        if frame.from.0 >= self.cluster.nodes || frame.from == self.me || self.failure.is_some() {
+        if !self.hears(frame.from) {
             return;
         }
-        self.acknowledged_by(&frame);
+        self.acknowledged_by(frame.from, self.claimed(frame.complete, frame.event));
         match frame.kind {
-            Kind::Traditional => self.fragment(now, frame),
+            Kind::Traditional => {
+                let head = Head::of_fragment(&frame);
+                self.fragment(now, &head, frame.data);
+            }
             Kind::Acknowledgement => self.acknowledged_list(&frame),
             Kind::Request => self.requested_list(&frame),
             Kind::Careful | Kind::Update => {

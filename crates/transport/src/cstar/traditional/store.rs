@@ -2,8 +2,7 @@
 
 use crate::cstar::{Destination, EventId, Flags, Fragment, NodeId};
 use bytes::Bytes;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Bound::{Excluded, Included};
+use std::collections::{BTreeSet, VecDeque};
 
 /// A fragment's event, its destination (`None` for all), and its number under both.
 pub(super) type Label = (EventId, Option<NodeId>, u32);
@@ -19,10 +18,10 @@ pub(super) struct Descriptor {
     on_board: bool,
 }
 
-/// Fragments in the order of their events.
+/// Fragments in the order of their events: mostly the last is new, and the first is done with.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Store {
-    sent: BTreeMap<Label, Descriptor>,
+    sent: VecDeque<(Label, Descriptor)>,
     /// Those on the adapter, the oldest first; some may be gone.
     board: VecDeque<Label>,
     on_board: u32,
@@ -31,6 +30,14 @@ pub(super) struct Store {
 impl Store {
     pub fn len(&self) -> u32 {
         self.sent.len() as u32
+    }
+
+    /// The place of a label, or where it would be.
+    fn place(&self, label: &Label) -> Result<usize, usize> {
+        match self.sent.back() {
+            Some((last, _)) if last >= label => self.sent.binary_search_by(|it| it.0.cmp(label)),
+            _ => Err(self.sent.len()),
+        }
     }
 
     /// Keeps a fragment that is sent to one node or to all `others`, on the adapter, which has room for so many. Returns the bytes that had
@@ -50,7 +57,10 @@ impl Store {
         let label = (fragment.event, to, number);
         let (flags, data) = (fragment.flags, fragment.data.clone());
         let descriptor = Descriptor { flags, data, awaited, on_board: true };
-        self.sent.insert(label, descriptor);
+        match self.place(&label) {
+            Ok(place) => self.sent[place].1 = descriptor,
+            Err(place) => self.sent.insert(place, (label, descriptor)),
+        }
         self.board.push_back(label);
         self.on_board += 1;
         copied
@@ -58,7 +68,8 @@ impl Store {
 
     fn copy_oldest(&mut self) -> u64 {
         while let Some(label) = self.board.pop_front() {
-            if let Some(descriptor) = self.sent.get_mut(&label) {
+            if let Ok(place) = self.place(&label) {
+                let descriptor = &mut self.sent[place].1;
                 descriptor.on_board = false;
                 self.on_board -= 1;
                 return descriptor.data.len() as u64;
@@ -69,18 +80,24 @@ impl Store {
 
     /// `node` has all fragments of events from `from` on and before `until`. Answers how many of them are done with.
     pub fn acknowledge(&mut self, node: NodeId, from: EventId, until: EventId) -> u32 {
-        let (mut next, end) = (Included((from, None, 0)), Excluded((until, None, 0)));
+        let (Ok(mut at) | Err(mut at)) = self.place(&(from, None, 0));
         let mut done = 0;
-        while let Some((&label, _)) = self.sent.range((next, end)).next() {
-            done += u32::from(self.has(node, &label));
-            next = Excluded(label);
+        while self.sent.get(at).is_some_and(|(label, _)| label.0 < until) {
+            let gone = self.had(node, at);
+            done += u32::from(gone);
+            at += usize::from(!gone);
         }
         done
     }
 
     /// `node` has this fragment. Whether it is done with.
     pub fn has(&mut self, node: NodeId, label: &Label) -> bool {
-        let Some(descriptor) = self.sent.get_mut(label) else { return false };
+        self.place(label).is_ok_and(|at| self.had(node, at))
+    }
+
+    /// `node` has the fragment at this place. Whether it is done with: then it is gone.
+    fn had(&mut self, node: NodeId, at: usize) -> bool {
+        let Some((label, descriptor)) = self.sent.get_mut(at) else { return false };
         let done = match label.1 {
             Some(receiver) => receiver == node,
             None => {
@@ -91,14 +108,12 @@ impl Store {
         if !done {
             return false;
         }
-        if let Some(descriptor) = self.sent.remove(label)
-            && descriptor.on_board
-        {
-            self.on_board -= 1;
-        }
-        // What is gone from the front needs no place any more.
-        while self.board.front().is_some_and(|label| !self.sent.contains_key(label)) {
-            self.board.pop_front();
+        if let Some((label, descriptor)) = self.sent.remove(at) {
+            self.on_board -= u32::from(descriptor.on_board);
+            // What is gone from the front needs no place any more.
+            let is_gone = |it: &Label| *it == label || self.place(it).is_err();
+            let gone = self.board.iter().take_while(|&it| is_gone(it)).count();
+            self.board.drain(..gone);
         }
         true
     }
@@ -106,16 +121,16 @@ impl Store {
     /// The label of a fragment for `node`, if it is kept: of one for it alone, else of one for all.
     pub fn find(&self, node: NodeId, event: EventId, number: u32) -> Option<Label> {
         let labels = [(event, Some(node), number), (event, None, number)];
-        labels.into_iter().find(|label| self.sent.contains_key(label))
+        labels.into_iter().find(|label| self.place(label).is_ok())
     }
 
     pub fn get(&self, label: &Label) -> Option<&Descriptor> {
-        self.sent.get(label)
+        self.place(label).ok().map(|at| &self.sent[at].1)
     }
 
     /// The oldest, and one who has not acknowledged it.
     pub fn oldest(&self) -> Option<(Label, NodeId)> {
-        let (label, descriptor) = self.sent.first_key_value()?;
+        let (label, descriptor) = self.sent.front()?;
         Some((*label, label.1.or_else(|| descriptor.awaited.first().copied())?))
     }
 }
