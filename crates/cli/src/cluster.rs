@@ -2,14 +2,17 @@
 
 mod node;
 mod run;
+mod watched;
 
 use crate::failure::Failure;
+use std::ops::Deref;
 use std::time::Duration;
 use trunkline_cluster::Test;
 use trunkline_core::{Probability, Seed, Span};
-use trunkline_nodes::NodesError;
+use trunkline_nodes::{NodesError, Terms};
 use trunkline_scenario::MessageProtocol;
 use trunkline_transport::cstar::Cluster;
+use trunkline_transport::protocol::{Value, Values};
 
 /// Run a test of a message layer among nodes, each a process
 ///
@@ -41,11 +44,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 #[derive(clap::Args, Clone)]
 struct Common {
     /// The test: NAME or NAME:key=value,…
-    #[arg(long, value_name = "TEST", value_parser = Test::parse, long_help = tests())]
-    test: Test,
+    #[arg(long, value_name = "TEST", value_parser = test, long_help = tests())]
+    test: Chosen<Test>,
     /// The message layer: careful, or traditional; with keys as in careful:audit=100ms, which is 200ms if left out
     #[arg(long, value_name = "LAYER", default_value = "careful", value_parser = layer)]
-    protocol: MessageProtocol,
+    protocol: Chosen<MessageProtocol>,
     /// Largest payload of a frame, in bytes; longer messages are cut
     #[arg(long, value_name = "BYTES", default_value_t = 8000, value_parser = clap::value_parser!(u32).range(4..=60_000))]
     frame: u32,
@@ -82,12 +85,32 @@ fn tests() -> String {
 /// the loss of a frame behind which nothing more comes would be waited for in silence.
 const AUDIT: Span = Span::from_millis(200);
 
-fn layer(text: &str) -> Result<MessageProtocol, String> {
-    let mut layer = MessageProtocol::parse(text)?;
-    if let MessageProtocol::Careful(settings) = &mut layer {
-        settings.audit.get_or_insert(AUDIT);
+/// What was chosen by name, and the values of its keys.
+#[derive(Clone)]
+struct Chosen<T> {
+    it: T,
+    values: Values,
+}
+
+impl<T> Deref for Chosen<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.it
     }
-    Ok(layer)
+}
+
+fn test(text: &str) -> Result<Chosen<Test>, String> {
+    let (name, values) = Test::values(text)?;
+    Ok(Chosen { it: Test::of(name, &values)?, values })
+}
+
+fn layer(text: &str) -> Result<Chosen<MessageProtocol>, String> {
+    let (name, mut values) = MessageProtocol::values(text)?;
+    if name == "careful" && values.get("audit").is_none() {
+        values.set("audit", Value::Time(AUDIT));
+    }
+    Ok(Chosen { it: MessageProtocol::of(name, &values)?, values })
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -99,6 +122,22 @@ impl Common {
     fn layout(&self, nodes: u16) -> Cluster {
         let Common { frame, buffers: receive_buffers, send_buffers, .. } = *self;
         Cluster { nodes, receive_buffers, send_buffers, frame }
+    }
+
+    /// What all nodes must have alike.
+    fn terms(&self, nodes: u16) -> Terms {
+        let own = |name: &str, value: String| (name.to_owned(), value);
+        let keys = |values: &Values| {
+            values.pairs().into_iter().map(|(name, value)| own(name, value)).collect::<Vec<_>>()
+        };
+        let mut pairs = vec![own("--nodes", nodes.to_string())];
+        pairs.push(own("--test", self.test.name().into()));
+        pairs.extend(keys(&self.test.values));
+        pairs.push(own("--protocol", self.protocol.name().into()));
+        pairs.extend(keys(&self.protocol.values));
+        pairs.push(own("--frame", self.frame.to_string()));
+        pairs.push(own("--buffers", self.buffers.to_string()));
+        Terms::new(pairs)
     }
 
     fn seed(&self) -> Seed {

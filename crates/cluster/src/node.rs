@@ -279,6 +279,11 @@ impl Node {
         self.began
     }
 
+    /// The laps that have ended since they were last [taken](Node::take_laps).
+    pub fn laps(&self) -> usize {
+        self.laps.len()
+    }
+
     /// What was measured since this was asked last.
     pub fn take_laps(&mut self) -> impl Iterator<Item = Lap> + '_ {
         self.laps.drain(..)

@@ -207,10 +207,16 @@ impl Test {
     /// # Errors
     /// What was found, and what there is.
     pub fn parse(text: &str) -> Result<Test, String> {
+        Test::values(text).and_then(|(name, values)| Test::of(name, &values))
+    }
+
+    /// The name in such a text, and the values of all its keys.
+    ///
+    /// # Errors
+    /// As [`Test::parse`].
+    pub fn values(text: &str) -> Result<(&str, Values), String> {
         let (name, pairs) = text.split_once(':').unwrap_or((text, ""));
-        let kind = kind(name)?;
-        let values = Values::parse(name, kind.keys, pairs)?;
-        Test::of(name, &values)
+        Ok((name, Values::parse(name, kind(name)?.keys, pairs)?))
     }
 
     /// Checks that it can be run by so many nodes, with frames of so much payload.

@@ -1,10 +1,10 @@
 //! What carries a node's frames to its peers and theirs to it.
 
-use crate::NodesError;
 use crate::address::{Address, Place};
 use crate::ethernet::Ethernet;
 use crate::meeting::extent;
 use crate::udp::Udp;
+use crate::{NodesError, Terms};
 use bytes::{Bytes, BytesMut};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -73,6 +73,8 @@ pub struct Carrier {
     rest: Bytes,
     /// Whose words have come by the multicast group.
     by_group: Vec<bool>,
+    /// What all nodes must have alike.
+    terms: Terms,
     /// Whether a group was asked for, and whether not all hear it.
     grouped: bool,
     unheard: bool,
@@ -105,6 +107,7 @@ impl Carrier {
             out,
             rest: Bytes::new(),
             by_group,
+            terms: Terms::default(),
             grouped,
             unheard: false,
             sent: 0,
@@ -129,6 +132,16 @@ impl Carrier {
         self.by_group = vec![false; peers.len()];
         (self.me, self.peers) = (me, peers);
         Ok(())
+    }
+
+    /// Tells what all nodes must have alike. They do not begin with one that has told something else.
+    pub fn agree(&mut self, terms: Terms) {
+        self.terms = terms;
+    }
+
+    /// What all nodes must have alike.
+    pub(crate) fn terms(&self) -> &Terms {
+        &self.terms
     }
 
     /// Where all nodes are.

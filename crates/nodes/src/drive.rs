@@ -1,11 +1,11 @@
 //! One node, driven to its end on this thread.
 
 use crate::line::{Line, Lost};
-use crate::{Carrier, NodesError, Outcome};
+use crate::{Carrier, NodesError, Outcome, Progress};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use trunkline_cluster::{Node, Step, Work};
-use trunkline_core::{Probability, Seed};
+use trunkline_core::{Probability, Seed, Span, Time};
 use trunkline_transport::cstar::NodeId;
 
 /// How a node is run.
@@ -29,6 +29,9 @@ pub struct Plan {
 /// datagrams' time), and behind each in which it did work of its own.
 const STEPS: u32 = 16;
 
+/// How often it tells how far it has come (a choice).
+const TELLS: Span = Span::from_secs(1);
+
 /// Two clocks are read within so many nanoseconds of each other, or so often (choices: a message takes microseconds).
 const APART: u64 = 500;
 const MOST_READINGS: usize = 100;
@@ -41,6 +44,8 @@ pub enum Told<'a> {
         /// Whether there is a multicast group that not all others hear, so that what is for all is sent to each.
         unheard: bool,
     },
+    /// How far the program has come, once a second until it has ended.
+    Goes(Progress),
     /// The program has ended or cannot go on.
     Ended(&'a Outcome),
 }
@@ -48,7 +53,7 @@ pub enum Told<'a> {
 /// Runs a node to the end of its program, and then answers the others until `stop`; one that cannot go on tells them and
 /// returns.
 ///
-/// `tell` is called when the program begins, and with the outcome when it has ended or cannot go on.
+/// `tell` is called when the program begins, while it goes on, and with the outcome when it has ended or cannot go on.
 ///
 /// # Errors
 /// If a peer does not come, the system refuses something, or `stop` is set before the end.
@@ -68,11 +73,15 @@ pub fn drive(
     };
     let line = Line::meet(plan, node.layer_mut(), carrier, stop, begin)?;
     tell(Told::Begins { unheard: line.carrier.is_unheard() });
-    let mut driver = Driver { me: plan.me, node, line, began, steps: 0 };
+    let tells = line.now + TELLS;
+    let mut driver = Driver { me: plan.me, node, line, began, steps: 0, done: 0, tells };
     while !driver.is_over() {
         match driver.go_on() {
             Err(NodesError::Stopped) => return Err(driver.line.parts(NodesError::Stopped)),
             other => other?,
+        }
+        if driver.line.now >= driver.tells {
+            tell(Told::Goes(driver.progress()));
         }
     }
     let outcome = driver.outcome();
@@ -122,6 +131,10 @@ struct Driver<'a> {
     began: u64,
     /// Steps of the program since it was last seen whether something has come.
     steps: u32,
+    /// Fragments that the program has sent and received.
+    done: u64,
+    /// When it next tells how far it has come.
+    tells: Time,
 }
 
 impl Driver<'_> {
@@ -146,6 +159,7 @@ impl Driver<'_> {
         };
         self.line.goes_on();
         self.steps += 1;
+        self.done += u64::from(spent.sent + spent.received);
         // To begin or to end a lap takes no time, and makes no frame.
         if spent.sent + spent.received > 0 {
             self.flush()?;
@@ -175,6 +189,21 @@ impl Driver<'_> {
         let Some(reason) = self.line.own_failure(self.node.layer_mut()) else { return Ok(false) };
         self.line.tells(&reason)?;
         Ok(true)
+    }
+
+    /// How far it has come; it next tells that some time later.
+    #[cold]
+    fn progress(&mut self) -> Progress {
+        self.tells = self.line.now + TELLS;
+        let counters = self.node.counters();
+        Progress {
+            node: self.me.0,
+            at: self.line.now.as_nanos(),
+            laps: self.node.laps() as u64,
+            done: self.done,
+            refused: counters.refused,
+            again: counters.again,
+        }
     }
 
     fn outcome(&mut self) -> Outcome {

@@ -80,6 +80,34 @@ pub enum NodesError {
         /// How long.
         seconds: u64,
     },
+    /// A peer was started with other settings.
+    #[error(
+        "{peer} has {name} = {theirs}, and this node {own}: start all nodes with the same options but --id and --bind"
+    )]
+    Unlike {
+        /// The peer.
+        peer: NodeId,
+        /// The setting.
+        name: String,
+        /// Its value there.
+        theirs: String,
+        /// Its value here.
+        own: String,
+    },
+    /// A peer tells no settings, or is the only one to tell them.
+    #[error("{peer} tells nothing of its settings: is it another version of trunkline?")]
+    Mute {
+        /// The peer.
+        peer: NodeId,
+    },
+    /// Another node has this one's number.
+    #[error(
+        "another node says that it is {me} too, or {me} is told that it is itself at another's address: give each node a number of its own, and its own address the same place in the list of peers"
+    )]
+    Number {
+        /// The number.
+        me: NodeId,
+    },
     /// A node said that it cannot go on.
     #[error("{node} has failed: {reason}")]
     Gone {

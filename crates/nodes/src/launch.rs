@@ -3,7 +3,7 @@
 //! A node's process says on its output where it listens, hears on its input where all are, and says what it came to. It ends
 //! when its input ends, so that none outlives whoever started it.
 
-use crate::{Address, NodesError, Outcome, Place};
+use crate::{Address, NodesError, Outcome, Place, Progress, Watch};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -38,6 +38,8 @@ pub enum Joined {
 pub enum Said {
     /// It listens there.
     Listens(Address),
+    /// Its program has come so far.
+    Goes(Progress),
     /// Its program has ended, or cannot go on.
     Ended(Box<Outcome>),
 }
@@ -137,18 +139,25 @@ impl Launch {
         Ok(())
     }
 
-    /// Lets them meet, and waits for the outcome of each. They are stopped then, or when one has failed.
+    /// Lets them meet, and waits for the outcome of each. They are stopped then, or when one has failed. `tell` is called when
+    /// a node has told how far it has come.
     ///
     /// # Errors
     /// If a node dies, if not all have ended after `most`, or if `stop` is set. Then all are stopped too.
-    pub fn run(mut self, most: Duration, stop: &AtomicBool) -> Result<Vec<Outcome>, NodesError> {
+    pub fn run(
+        mut self,
+        most: Duration,
+        stop: &AtomicBool,
+        tell: &mut dyn FnMut(&Watch),
+    ) -> Result<Vec<Outcome>, NodesError> {
         let count = self.children.len();
         let deadline = Instant::now() + most;
+        let mut watch = Watch::default();
         let mut addresses: Vec<Option<Address>> = vec![None; count];
         let mut outcomes: Vec<Option<Outcome>> = vec![None; count];
         let mut failed = false;
         while !failed && outcomes.iter().any(Option::is_none) {
-            let (index, said) = self.next(deadline, stop, &outcomes)?;
+            let (index, said) = self.next(deadline, stop, &outcomes, &watch)?;
             match said {
                 Said::Listens(address) => {
                     addresses[index] = Some(address);
@@ -157,7 +166,12 @@ impl Launch {
                         self.tell(&Peers { peers })?;
                     }
                 }
+                Said::Goes(progress) => {
+                    watch.note(progress);
+                    tell(&watch);
+                }
                 Said::Ended(outcome) => {
+                    watch.ended(outcome.node);
                     failed = outcome.failure.is_some();
                     outcomes[index] = Some(*outcome);
                 }
@@ -173,6 +187,7 @@ impl Launch {
         deadline: Instant,
         stop: &AtomicBool,
         outcomes: &[Option<Outcome>],
+        watch: &Watch,
     ) -> Result<(usize, Said), NodesError> {
         let died = |index: usize, what: &str| NodesError::Died {
             node: NodeId(index as u16),
@@ -191,7 +206,8 @@ impl Launch {
                 Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
                 Err(_) => {
                     let index = outcomes.iter().position(Option::is_none).unwrap_or(0);
-                    return Err(died(index, "has not ended in time"));
+                    let why = watch.livelock().map_or_else(String::new, |it| format!(": {it}"));
+                    return Err(died(index, &format!("has not ended in time{why}")));
                 }
             }
         }

@@ -14,6 +14,8 @@ mod line;
 mod meeting;
 mod memory;
 mod outcome;
+mod progress;
+mod terms;
 mod udp;
 
 pub use address::{Address, Place};
@@ -26,3 +28,5 @@ pub use ethernet::ETHERTYPE;
 pub use launch::{Joined, Launch, MOST_NAMESPACES, Peers, Said};
 pub use memory::frame_memory;
 pub use outcome::{Outcome, together};
+pub use progress::{Livelock, Progress, Watch};
+pub use terms::Terms;

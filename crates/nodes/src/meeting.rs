@@ -1,11 +1,12 @@
 //! What nodes say to each other beside frames: who is there, and who cannot go on.
 //!
 //! At the beginning each node says hello to all others until all have said that they have heard everybody: nobody sends a
-//! frame before. If there is a multicast group each also says by it that it is there, and then tells those that it has so
+//! frame before. With each hello it tells what all must have alike; whoever has it otherwise ends, and says so. If there is a multicast group each also says by it that it is there, and then tells those that it has so
 //! heard: what is for all goes by the group only if all others hear it. Later a hello asks a node whether it is still there. A node that cannot go on says so to all. These words
 //! are told from a frame by their first octet, which is no version of frames.
 
-use crate::{Carrier, NodesError};
+use crate::terms::{BEGINNINGS, MOST};
+use crate::{Carrier, NodesError, Terms};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trunkline_transport::cstar::{Frame, NodeId};
@@ -44,6 +45,8 @@ pub(crate) enum Heard {
         all: bool,
         /// Whether it has heard this node by the group.
         hears: bool,
+        /// What all must have alike.
+        terms: String,
     },
     /// A node is there, by the group.
     Group {
@@ -59,22 +62,23 @@ pub(crate) enum Heard {
     },
 }
 
-fn hello(me: NodeId, all: bool, hears: bool) -> [u8; HEADER] {
+fn hello(me: NodeId, all: bool, hears: bool, terms: &Terms) -> Vec<u8> {
     let [high, low] = me.0.to_be_bytes();
     let said = if all { ALL_HEARD } else { HELLO } | if hears { HEARS } else { 0 };
-    [WORD, high, low, said]
+    [&[WORD, high, low, said], terms.text().as_bytes()].concat()
 }
 
 /// Says hello to one node.
 fn greet(carrier: &mut Carrier, me: NodeId, to: NodeId, all: bool) -> Result<(), NodesError> {
     let hears = carrier.hears_group_of(to);
-    carrier.send_to(to, &hello(me, all, hears))
+    let hello = hello(me, all, hears, carrier.terms());
+    carrier.send_to(to, &hello)
 }
 
 fn gone(me: NodeId, reason: &str) -> Vec<u8> {
     let [high, low] = me.0.to_be_bytes();
-    // What follows a word begins with this.
-    let reason = reason.replace(char::from(WORD), " ");
+    // What follows a word begins so.
+    let reason = reason.replace(|it: char| u32::from(it) <= BEGINNINGS.into(), " ");
     let mut end = reason.len().min(REASON);
     while !reason.is_char_boundary(end) {
         end -= 1;
@@ -94,10 +98,11 @@ pub(crate) fn extent(octets: &[u8]) -> usize {
     if is_word(octets) { extent_of_word(octets) } else { Frame::extent(octets) }
 }
 
-/// Only a reason has more octets than a header, and none of them is one with which something begins.
+/// Behind a header stands at most a text, and none of its octets is one with which something begins.
 fn extent_of_word(octets: &[u8]) -> usize {
-    let reason = if octets.get(HEADER - 1) == Some(&GONE) { &octets[HEADER..] } else { &[] };
-    let length = reason.iter().position(|&octet| octet == WORD).unwrap_or(reason.len());
+    let has_text = octets.get(HEADER - 1).is_some_and(|&said| said != GROUP);
+    let text = if has_text { &octets[HEADER..] } else { &[] };
+    let length = text.iter().position(|&octet| octet <= BEGINNINGS).unwrap_or(text.len());
     octets.len().min(HEADER + length)
 }
 
@@ -106,17 +111,25 @@ pub(crate) fn read(octets: &[u8]) -> Heard {
     let from = |high: u8, low: u8| NodeId(u16::from_be_bytes([high, low]));
     match *octets {
         [WORD, high, low, GROUP] => Heard::Group { from: from(high, low) },
-        [WORD, high, low, said] if matches!(said & !HEARS, HELLO | ALL_HEARD) => {
+        [WORD, high, low, said, ref terms @ ..]
+            if matches!(said & !HEARS, HELLO | ALL_HEARD) && is_text(terms, MOST) =>
+        {
             let (all, hears) = (said & ALL_HEARD != 0, said & HEARS != 0);
-            Heard::Hello { from: from(high, low), all, hears }
+            let terms = String::from_utf8_lossy(terms).into_owned();
+            Heard::Hello { from: from(high, low), all, hears, terms }
         }
-        [WORD, high, low, GONE, ref reason @ ..] if reason.len() <= REASON => {
+        [WORD, high, low, GONE, ref reason @ ..] if is_text(reason, REASON) => {
             // Control characters are no part of a line.
             let text = String::from_utf8_lossy(reason).replace(char::is_control, " ");
             Heard::Gone { from: from(high, low), reason: text }
         }
         _ => Heard::Frame,
     }
+}
+
+/// Whether octets may be a text of a word, of so many at most.
+fn is_text(octets: &[u8], most: usize) -> bool {
+    octets.len() <= most && octets.iter().all(|&octet| octet > BEGINNINGS)
 }
 
 /// Says that this node is there, as an answer.
@@ -229,7 +242,16 @@ impl Meeting<'_> {
             return Ok(());
         };
         match read(&octets) {
-            Heard::Hello { from, all, hears } => self.note(from, all, hears),
+            Heard::Hello { from, all, hears, terms } => {
+                if from == self.me {
+                    // The other one listens where this one should.
+                    let error = NodesError::Number { me: from };
+                    self.carrier.send_to(from, &gone(from, &error.to_string()))?;
+                    return Err(error);
+                }
+                self.carrier.terms().compare(from, &terms)?;
+                self.note(from, all, hears);
+            }
             Heard::Group { from } => self.carrier.hears_by_group(from),
             Heard::Gone { from, reason } => return Err(NodesError::Gone { node: from, reason }),
             // Who sends frames has heard everybody.
@@ -254,13 +276,19 @@ impl Meeting<'_> {
 mod tests {
     use super::*;
 
+    fn some_terms() -> Terms {
+        Terms::new([("--test".into(), "flood".into())])
+    }
+
     #[test]
     fn words_are_read_as_they_are_said() {
         let me = NodeId(0x0203);
-        let said = |all, hears| Heard::Hello { from: me, all, hears };
-        assert_eq!(read(&hello(me, false, false)), said(false, false));
-        assert_eq!(read(&hello(me, true, false)), said(true, false));
-        assert_eq!(read(&hello(me, true, true)), said(true, true));
+        for terms in [Terms::default(), some_terms()] {
+            for (all, hears) in [(false, false), (true, false), (true, true)] {
+                let said = Heard::Hello { from: me, all, hears, terms: terms.text() };
+                assert_eq!(read(&hello(me, all, hears, &terms)), said);
+            }
+        }
         assert_eq!(read(&[0, 2, 3, 3]), Heard::Group { from: me });
         let reason = "lost\nframe";
         let said = Heard::Gone { from: me, reason: "lost frame".into() };
@@ -275,11 +303,13 @@ mod tests {
     fn words_behind_each_other_are_found() {
         let me = NodeId(0x0003);
         let words = [
-            hello(me, false, true).to_vec(),
+            hello(me, false, true, &Terms::default()),
+            hello(me, false, true, &some_terms()),
             gone(me, "lost\0frame"),
             gone(me, ""),
             vec![0, 0, 3, GROUP],
-            hello(me, true, false).to_vec(),
+            hello(me, true, false, &some_terms()),
+            vec![1, 4, 0, 0],
         ];
         let joined = words.concat();
         let mut rest = &joined[..];

@@ -102,9 +102,16 @@ impl MessageProtocol {
     /// # Errors
     /// What was found, and what there is.
     pub fn parse(text: &str) -> Result<MessageProtocol, String> {
+        MessageProtocol::values(text).and_then(|(name, it)| MessageProtocol::of(name, &it))
+    }
+
+    /// The name in such a text, and the values of all its keys.
+    ///
+    /// # Errors
+    /// As [`MessageProtocol::parse`].
+    pub fn values(text: &str) -> Result<(&str, Values), String> {
         let (name, pairs) = text.split_once(':').unwrap_or((text, ""));
-        let values = Values::parse(name, MessageProtocol::keys(name), pairs)?;
-        MessageProtocol::of(name, &values)
+        Ok((name, Values::parse(name, MessageProtocol::keys(name), pairs)?))
     }
 
     /// The end of a node.

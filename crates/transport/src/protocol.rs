@@ -248,6 +248,14 @@ impl Values {
         self.0.iter().find(|(name, _)| *name == key).map(|it| it.1)
     }
 
+    /// All keys with their values, by name.
+    pub fn pairs(&self) -> Vec<(&'static str, String)> {
+        let mut pairs: Vec<_> =
+            self.0.iter().map(|(key, value)| (*key, value.to_string())).collect();
+        pairs.sort_unstable();
+        pairs
+    }
+
     /// A number; 0 if there is none.
     pub fn number(&self, key: &str) -> u64 {
         match self.get(key) {
@@ -283,14 +291,20 @@ impl fmt::Display for Values {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (name, value)) in self.0.iter().enumerate() {
             let comma = if index == 0 { "" } else { ", " };
-            match value {
-                Value::Number(number) => write!(f, "{comma}{name} {number}")?,
-                Value::Time(span) => write!(f, "{comma}{name} {span}")?,
-                Value::Rate(rate) => write!(f, "{comma}{name} {rate}")?,
-                Value::Flag(flag) => write!(f, "{comma}{name} {flag}")?,
-            }
+            write!(f, "{comma}{name} {value}")?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Number(number) => number.fmt(f),
+            Value::Time(span) => span.fmt(f),
+            Value::Rate(rate) => rate.fmt(f),
+            Value::Flag(flag) => flag.fmt(f),
+        }
     }
 }
 

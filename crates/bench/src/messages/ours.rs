@@ -63,7 +63,7 @@ impl Pair<'_> {
             command
         };
         let launched = Launch::start(Joined::Loopback, 2, &command)?;
-        let outcomes = launched.run(MOST, &AtomicBool::new(false))?;
+        let outcomes = launched.run(MOST, &AtomicBool::new(false), &mut |_| {})?;
         if let Some(why) = outcomes.iter().find_map(|it| it.failure.as_ref().or(it.wrong.as_ref()))
         {
             bail!("{:?} {:?}: {why}", self.carrying, self.task);

@@ -1,5 +1,6 @@
 //! `trunkline cluster node`: one node.
 
+use super::watched::Watched;
 use super::{Common, failure};
 use crate::failure::Failure;
 use crate::output;
@@ -69,6 +70,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     node.record(args.record);
     let bound = Carrier::bind(&args.bind, common.buffers, common.frame);
     let mut carrier = bound.map_err(|error| failure(&error))?;
+    carrier.agree(common.terms(nodes));
     let peers = peers(args, &carrier, &stop)?;
     carrier.meet(me, peers).map_err(|error| failure(&error))?;
     let plan = Plan {
@@ -79,11 +81,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         patience: Duration::from_secs(30),
         silence: common.silence,
     };
-    let mut said = Ok(());
+    let by_hand = !args.peers.is_empty();
+    let (mut said, mut watched) = (Ok(()), Watched::new(common.test.laps()));
     let tell = &mut |told: Told<'_>| match told {
-        Told::Ended(outcome) => said = say(&Said::Ended(Box::new(outcome.clone()))),
+        Told::Ended(outcome) => {
+            watched.ends();
+            said = say(&Said::Ended(Box::new(outcome.clone())));
+        }
+        Told::Goes(progress) if by_hand => watched.note(progress),
+        Told::Goes(progress) => {
+            let _ = say(&Said::Goes(progress));
+        }
         Told::Begins { unheard } => {
-            let by_hand = !args.peers.is_empty();
             if unheard && (by_hand || me == NodeId(0)) {
                 let what = "not all nodes hear it by multicast: a broadcast is a datagram to each";
                 output::tell(format_args!("{me}: {what}"));

@@ -1,5 +1,6 @@
 //! `trunkline cluster run`: all nodes of a cluster on this machine.
 
+use super::watched::Watched;
 use super::{Common, failure};
 use crate::failure::Failure;
 use crate::files;
@@ -118,7 +119,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         command
     };
     let launched = Launch::start(joined, args.nodes, &command);
-    let outcomes = launched.and_then(|launch| launch.run(args.most, &stop));
+    let mut watched = Watched::new(common.test.laps());
+    let watches = &mut |watch: &_| watched.tells(0, watch);
+    let outcomes = launched.and_then(|launch| launch.run(args.most, &stop, watches));
+    drop(watched);
     let mut outcomes = outcomes.map_err(|error| match error {
         NodesError::Stopped => Failure::interrupted(signal.load(Ordering::Relaxed)),
         other => failure(&other),

@@ -105,6 +105,22 @@ fn a_lost_last_frame_is_no_silence() {
     }
 }
 
+/// A traditional cluster with more outstanding than its buffers hold says so while it is busy, and when it is given up.
+#[test]
+fn a_livelock_is_named_while_it_lasts() {
+    let host = Host::beside();
+    let test = "flood:words=100,ahead=64,events=100,fragments=4";
+    let buffers = ["--buffers", "8", "--send-buffers", "64", "--most", "8s"];
+    let run = ["cluster", "run", "--here", "--nodes", "4", "--protocol", "traditional"];
+    let outcome = host.run(&[&run[..], &["--test", test], &buffers].concat());
+    assert_eq!(outcome.status.code(), Some(1));
+    let lines: Vec<&str> = outcome.stderr.lines().collect();
+    let (last, before) = lines.split_last().unwrap();
+    assert!(before[0].contains("livelock: no program has come on for 3 s"), "{lines:#?}");
+    assert!(last.contains("has not ended in time: livelock"), "{lines:#?}");
+    assert!(last.contains("--buffers"), "{lines:#?}");
+}
+
 /// The processes that `parent` has started.
 fn children(parent: u32) -> Vec<u32> {
     let list = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));

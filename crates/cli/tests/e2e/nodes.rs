@@ -11,31 +11,77 @@ use std::thread;
 use std::time::{Duration, Instant};
 use trunkline_netns::{End, IpNet, Mac, Namespace, SpawnOptions, create_veth, spawn};
 
-/// Three nodes on loopback, started by hand; `more` are further arguments of each.
-fn three(host: &Host, more: [&[&str]; 3]) -> Vec<Running> {
-    let sockets = [0; 3].map(|_| {
-        let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
-        host.separate().map_or_else(bind, |namespace| namespace.run(bind).unwrap())
-    });
-    let peers = sockets.each_ref().map(|it| it.local_addr().unwrap().to_string());
+/// Nodes on loopback, started by hand, each with its number and further arguments.
+fn by_hand(host: &Host, more: &[(u16, &[&str])]) -> Vec<Running> {
+    let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
+    let open = || host.separate().map_or_else(bind, |namespace| namespace.run(bind).unwrap());
+    let sockets: Vec<UdpSocket> = more.iter().map(|_| open()).collect();
+    let address = |it: &UdpSocket| it.local_addr().unwrap().to_string();
+    let peers: Vec<String> = sockets.iter().map(address).collect();
     drop(sockets);
     let list = peers.join(",");
-    let start = |(number, more): (usize, &[&str])| {
-        let number = number.to_string();
-        let own = [
-            "cluster",
-            "node",
-            "--id",
-            &number,
-            "--bind",
-            &peers[number.parse::<usize>().unwrap()],
-        ];
-        let all = ["--peers", &list, "--buffers", "16", "--test", "latency:rounds=100000000"];
-        host.start(&[&own[..], &all, more].concat())
+    let start = |(at, (id, more)): (&String, &(u16, &[&str]))| {
+        let id = id.to_string();
+        let own = ["cluster", "node", "--id", &id, "--bind", at, "--peers", &list];
+        host.start(&[&own[..], more].concat())
     };
-    let mut nodes: Vec<Running> = more.into_iter().enumerate().map(start).collect();
+    peers.iter().zip(more).map(start).collect()
+}
+
+/// Three of them at work.
+fn three(host: &Host, more: [&[&str]; 3]) -> Vec<Running> {
+    let all = ["--buffers", "16", "--test", "latency:rounds=100000000"];
+    let more = more.map(|more| [&all, more].concat());
+    let [one, two, three] = more.each_ref().map(|it| &it[..]);
+    let mut nodes = by_hand(host, &[(0, one), (1, two), (2, three)]);
     nodes.iter_mut().for_each(|node| node.await_line("all 3 nodes are there"));
     nodes
+}
+
+/// Nodes that would wait for each other for ever, or take frames for what they are not, do not begin.
+#[test]
+fn nodes_with_different_settings_are_told_which() {
+    let host = Host::beside();
+    let latency: &[&str] = &["--test", "latency:rounds=5"];
+    let cases: [(&[&str], &str); 8] = [
+        (&["--test", "latency:rounds=6"], "rounds"),
+        (&["--test", "all-to-all:rounds=5"], "--test"),
+        (&["--test", "latency:rounds=5,words=2"], "words"),
+        (&["--test", "latency:rounds=5", "--frame", "4000"], "--frame"),
+        (&["--test", "latency:rounds=5", "--buffers", "64"], "--buffers"),
+        (&["--test", "latency:rounds=5", "--protocol", "traditional"], "--protocol"),
+        (&["--test", "latency:rounds=5", "--protocol", "careful:lease=1s"], "lease"),
+        (&["--test", "latency:rounds=5", "--protocol", "careful:audit=1s"], "audit"),
+    ];
+    for (other, name) in cases {
+        let unlike = |said: &str| said.contains(&format!(" has {name} = "));
+        for node in by_hand(&host, &[(0, latency), (1, other)]) {
+            let outcome = node.finish();
+            assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+            assert!(unlike(&outcome.stderr), "{name}: {}", outcome.stderr);
+            assert!(outcome.stderr.contains("start all nodes with the same"), "{outcome:#?}");
+        }
+    }
+    // What only looks different, and what is a node's own.
+    let same: &[&str] =
+        &["--test", "latency:words=1,rounds=5", "--protocol", "careful:audit=200ms"];
+    let own: &[&str] = &["--test", "latency:rounds=5", "--seed", "7", "--silence", "20s"];
+    let mut nodes = by_hand(&host, &[(0, same), (1, own)]);
+    nodes.iter_mut().for_each(|node| node.await_line("all 2 nodes are there"));
+    nodes.into_iter().for_each(Running::kill);
+}
+
+/// A node whose number is another's in the list of peers hears itself.
+#[test]
+fn a_number_that_is_another_nodes_is_told() {
+    let host = Host::beside();
+    let test: &[&str] = &["--test", "latency:rounds=5"];
+    let [first, second] =
+        <[Running; 2]>::try_from(by_hand(&host, &[(0, test), (0, test)])).ok().unwrap();
+    let outcome = second.finish();
+    assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+    assert!(outcome.stderr.contains("another node says that it is node 0"), "{outcome:#?}");
+    first.kill();
 }
 
 /// What a node that had to fail says.
@@ -95,10 +141,17 @@ impl Fed {
         Fed { child, stdout }
     }
 
-    fn line(&mut self) -> Value {
-        let mut line = String::new();
-        self.stdout.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|_| panic!("it says {line:?}"))
+    /// What it says next under this name; it also says how far it has come.
+    fn line(&mut self, name: &str) -> Value {
+        loop {
+            let mut line = String::new();
+            self.stdout.read_line(&mut line).unwrap();
+            let said: Value =
+                serde_json::from_str(&line).unwrap_or_else(|_| panic!("it says {line:?}"));
+            if !said[name].is_null() {
+                return said[name].clone();
+            }
+        }
     }
 
     fn tell(&mut self, peers: &Value) {
@@ -158,14 +211,13 @@ fn careful_frames_lose_nothing_beside_a_flood_on_the_same_device() {
         .enumerate()
         .map(|(number, space)| Fed::start(space, number, &test))
         .collect();
-    let peers: Value = nodes.iter_mut().map(|node| node.line()["listens"].clone()).collect();
+    let peers: Value = nodes.iter_mut().map(|node| node.line("listens")).collect();
     assert_eq!(peers[1], "02:74:00:00:00:01");
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| near.run(|| flood(there.into(), &stop)).unwrap());
         nodes.iter_mut().for_each(|node| node.tell(&peers));
-        let outcomes: Vec<Value> =
-            nodes.iter_mut().map(|node| node.line()["ended"].clone()).collect();
+        let outcomes: Vec<Value> = nodes.iter_mut().map(|node| node.line("ended")).collect();
         stop.store(true, Ordering::Relaxed);
         for outcome in outcomes {
             assert!(outcome["failure"].is_null() && outcome["wrong"].is_null(), "{outcome}");
