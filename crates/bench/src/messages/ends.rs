@@ -27,6 +27,8 @@ pub struct Args {
     pub count: u32,
     /// Microseconds for which an end looks for a message before it sleeps
     pub poll: u64,
+    /// Microseconds for which the first end rests before each message
+    pub pause: u64,
 }
 
 /// What carries messages between two ends.
@@ -109,7 +111,11 @@ fn say(what: &Said) -> Result<()> {
 
 type Laps = Vec<(u64, u64)>;
 
+/// The name of [`exchange`], within which callgrind counts.
+pub const COUNTED: &str = "*messages::ends::exchange*";
+
 /// An end's part, by whatever way.
+#[inline(never)]
 fn exchange(args: &Args, data: &[u8], mut way: impl Way) -> Result<Laps> {
     let check = |octets: &[u8]| {
         ensure!(octets == data, "{} octets have come that were not sent so", octets.len());
@@ -117,7 +123,7 @@ fn exchange(args: &Args, data: &[u8], mut way: impl Way) -> Result<Laps> {
     };
     let count = args.count;
     match (args.task, args.me) {
-        (Task::PingPong, 0) => return asks(count, &mut way, check),
+        (Task::PingPong, 0) => return asks(args, &mut way, check),
         (Task::PingPong, _) => {
             for number in 0..count {
                 check(&way.receive(number)?)?;
@@ -135,9 +141,13 @@ fn exchange(args: &Args, data: &[u8], mut way: impl Way) -> Result<Laps> {
     Ok(Laps::new())
 }
 
-fn asks(count: u32, way: &mut impl Way, check: impl Fn(&[u8]) -> Result<()>) -> Result<Laps> {
+fn asks(args: &Args, way: &mut impl Way, check: impl Fn(&[u8]) -> Result<()>) -> Result<Laps> {
+    let (count, pause) = (args.count, Duration::from_micros(args.pause));
     let mut laps = Laps::with_capacity(count as usize);
     for number in 0..count {
+        if !pause.is_zero() {
+            std::thread::sleep(pause);
+        }
         let begin = Instant::now();
         way.send(number)?;
         let octets = way.receive(number)?;

@@ -152,7 +152,7 @@ impl Contender {
 }
 
 fn sample(path: &Path, carrying: Carrying, bytes: u32, count: u32) -> Result<Sample> {
-    let pair = |task, count, polls| Pair { path, carrying, task, bytes, count, polls };
+    let pair = |task, count, polls| Pair { path, carrying, task, bytes, count, polls, pause: 0 };
     let at = |sorted: &[f64], share: f64| {
         sorted[((share * sorted.len() as f64) as usize).min(sorted.len() - 1)]
     };

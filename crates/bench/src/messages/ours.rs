@@ -32,6 +32,9 @@ pub struct Pair<'a> {
     pub count: u32,
     /// Whether ends look for a datagram without sleeping.
     pub polls: bool,
+    /// How long the first end rests before each message, in microseconds: longer than the other needs to go to sleep, also
+    /// under callgrind, so that it does the same for each. A program of operations does not rest.
+    pub pause: u64,
 }
 
 /// Longest time for two ends.
@@ -78,7 +81,8 @@ impl Pair<'_> {
         };
         let poll = if self.polls { POLL } else { 0 };
         let warm_up = if self.task == Task::PingPong { WARM_UP } else { 0 };
-        let numbers = [u64::from(self.bytes), u64::from(self.count + warm_up), poll];
+        let count = u64::from(self.count + warm_up);
+        let numbers = [u64::from(self.bytes), count, poll, self.pause];
         let mut words = vec!["end".into(), node.0.to_string(), at.to_string()];
         words.extend([over.word(), task].map(String::from));
         words.extend(numbers.map(|it| it.to_string()));

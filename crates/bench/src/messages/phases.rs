@@ -40,7 +40,7 @@ pub fn measure(path: &Path, few: u32, place: &std::path::Path) -> Result<Vec<Pha
             let within = format!("*{kind} as *Layer>::{function}*");
             *own = count::per_message(few, |count| {
                 let (task, carrying) = (Task::PingPong, Carrying::Node(layer));
-                let pair = Pair { path, carrying, task, bytes: 4, count, polls: false };
+                let pair = Pair { path, carrying, task, bytes: 4, count, polls: false, pause: 0 };
                 pair.run(Some((&file, Some(&within))))?;
                 count::counted(&file)
             })?;
