@@ -154,7 +154,9 @@ impl<B: Payload> Sender<B> {
         }
         let stamped = heard.echo.filter(|_| taken.acked > 0);
         let stamped = stamped.map(|echo| super::since_stamp(now, echo));
-        let sample = taken.oldest.filter(|_| told).map(|sent| now.since(sent)).or(stamped);
+        // What is acknowledged together with a repair may have arrived long before it, and what told of it been lost.
+        let oldest = taken.oldest.filter(|_| !taken.repaired).map(|sent| now.since(sent));
+        let sample = oldest.or(stamped);
         sample.into_iter().for_each(|sample| self.rtt.sample(sample));
         newest
     }
