@@ -259,7 +259,8 @@ mod tests {
         for (loss, acked) in [(1e-4, 1), (1e-3, 1), (0.01, 1), (0.03, 1), (0.01, 2)] {
             let (round, t0) = (0.2, 1.0);
             let timeout = t0 * super::super::tcp::doublings(loss);
-            let repair = Repair { selective: false, timeout, unheard: 0.0, acked: f64::from(acked) };
+            let repair =
+                Repair { selective: false, timeout, unheard: 0.0, acked: f64::from(acked) };
             let law = Law::reno(acked);
             let found = sway(&Chance { law, loss, round, most: 1e9, repair }).mean / round;
             let (round_trip, timeout) = (ms(200), ms(1_000));
