@@ -52,7 +52,8 @@ impl Repair {
 
 /// The probability that a segment or the acknowledgement of it is lost.
 pub fn untold(loss: f64, unheard: f64) -> f64 {
-    1.0 - (1.0 - loss) * (1.0 - unheard)
+    // Exactly the loss if no acknowledgement is lost.
+    loss + unheard * (1.0 - loss)
 }
 
 /// The inputs of the chain.
