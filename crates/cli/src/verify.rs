@@ -268,10 +268,11 @@ fn summary(rows: &[Row]) -> Vec<String> {
     let most = |field: fn(&Row) -> Span| rows.iter().map(field).max().unwrap_or_default();
     let mut lines = vec![
         format!(
-            "{} probes: lost by the emulator {}, by the modelled queue {}; reordered {}; duplicated {}",
+            "{} probes: lost by the emulator {}, by the modelled queue {}; still under way {}; reordered {}; duplicated {}",
             sum(|r| r.sent),
             sum(|r| r.lost.emulator),
             sum(|r| r.lost.queue),
+            sum(|r| r.lost.under_way),
             sum(|r| r.reordered),
             sum(|r| r.duplicated)
         ),

@@ -145,21 +145,42 @@ fn messages(
     let others = alongside(network, index);
     if others.is_empty() && traffic.count <= 1 {
         add(What::RoundTrip, &flow);
+        notes.extend(asks_early(traffic, &flow, sizes, answer));
         return Ok(());
     }
     add(What::UnloadedRoundTrip, &flow);
-    match loaded(network, index, &flow, &others)? {
-        Loaded::Free => add(What::RoundTrip, &flow),
+    let assumed = |text: &str| Note::of_traffic(&traffic.name, NoteKind::Assumed, text);
+    let (what, flow) = match loaded(network, index, &flow, &others)? {
+        Loaded::Free => (What::RoundTrip, flow),
         Loaded::Queued(flow) => {
-            notes.push(Note::of_traffic(&traffic.name, NoteKind::Assumed, "waits only for the standing queues of full lines; other waits for the transfers are left out"));
-            add(What::RoundTrip, &flow);
+            notes.push(assumed("waits only for the standing queues of full lines; other waits for the transfers are left out"));
+            (What::RoundTrip, flow)
         }
         Loaded::AtMost(flow) => {
-            notes.push(Note::of_traffic(&traffic.name, NoteKind::Assumed, "the estimate of the maximum (Hawley 1989 §2.2), with fifos full and every channel served before each quantum"));
-            add(What::RoundTripAtMost, &flow);
+            notes.push(assumed("the estimate of the maximum (Hawley 1989 §2.2), with fifos full and every channel served before each quantum"));
+            (What::RoundTripAtMost, flow)
         }
-    }
+    };
+    add(what, &flow);
+    notes.extend(asks_early(traffic, &flow, sizes, answer));
     Ok(())
+}
+
+/// A note if an end of a message or of its answer asks before a block of it can be answered.
+fn asks_early(
+    traffic: &Traffic,
+    flow: &Flow<'_>,
+    sizes: &[u32],
+    answer: impl Fn(u32) -> u32,
+) -> Option<Note> {
+    let largest = sizes.iter().copied().max()?;
+    let back = sizes.iter().map(|&size| answer(size)).max()?;
+    let text =
+        [(&flow.there, largest), (&flow.back, back)].into_iter().find_map(|(talk, bytes)| {
+            let block = bytes.min(talk.speech.block);
+            talk.asks_early(block, Span::ZERO, "the round trip is a lower bound")
+        });
+    text.map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text))
 }
 
 /// The flow beside the scenario's other traffic.
@@ -270,6 +291,13 @@ fn transfer(
             format!("{total} exceed the scenario's latest end, {}", network.scenario().stop_after),
         ));
     }
+    let queue = match grant.limit {
+        Limit::Stage(resource, flows) if flows > 1 => group.standing(network, resource),
+        _ => None,
+    };
+    let queue = queue.map_or(Span::ZERO, |standing| standing.time);
+    let early = flow.there.asks_early(cycle.block, queue, "the throughput is an upper bound");
+    notes.extend(early.map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text)));
     let bursts = group.bursts(network, first).into_iter();
     notes.extend(bursts.map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text)));
     let held = WAITING + group.under_way(first).unwrap_or(0);

@@ -2,6 +2,7 @@
 
 use crate::formula::rounds;
 use crate::tcp::Connection;
+use trunkline_core::Span;
 use trunkline_scenario::{Split, Transport, UDP_HEADER};
 
 /// Envelopes of a URP trailer: BOT, two of length, SEQ (Hawley 1989 §1.1).
@@ -29,6 +30,8 @@ pub(crate) struct Speech {
     packet: u32,
     /// Bytes of header before the data of a packet.
     header: u32,
+    /// The time without an answer after which URP asks, and may send again; `None` for other protocols.
+    pub timeout: Option<Span>,
 }
 
 impl Speech {
@@ -40,6 +43,7 @@ impl Speech {
                 outstanding: Some(u32::from(urp.outstanding).max(1)),
                 packet: urp.packet,
                 header: 0,
+                timeout: Some(urp.timeout),
             },
             Transport::Udp => Speech { header: UDP_HEADER, ..Speech::datagrams() },
             Transport::Datagram => Speech::datagrams(),
@@ -55,7 +59,7 @@ impl Speech {
     }
 
     fn datagrams() -> Speech {
-        Speech { block: u32::MAX, outstanding: None, packet: 0, header: 0 }
+        Speech { block: u32::MAX, outstanding: None, packet: 0, header: 0, timeout: None }
     }
 
     /// Whether the far end answers blocks.

@@ -115,6 +115,19 @@ impl Talk<'_> {
         BlockTimes { answered: self.answered(data), spacing, slowest }
     }
 
+    /// A note if the sender asks before a block of `data` user bytes, which waits `queue` besides, can be answered.
+    ///
+    /// The longest silence is that of the first window, which goes out at once. Enquiries that cross make URP go back,
+    /// and what it sends again keeps the line from what is new: a transfer may take many times as long, or never end.
+    pub fn asks_early(&self, data: u32, queue: Span, bound: &str) -> Option<String> {
+        let (timeout, silence) = (self.speech.timeout?, self.block(data).answered + queue);
+        (timeout < silence).then(|| {
+            format!(
+                "the timeout of {timeout} runs out before an answer can come, after up to {silence}: blocks are sent again for nothing, so {bound}; give a longer timeout"
+            )
+        })
+    }
+
     /// From a block's start to the opening of the window.
     fn answered(&self, data: u32) -> Span {
         let interface = &self.to.0.interface;

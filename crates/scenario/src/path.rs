@@ -318,6 +318,10 @@ mod tests {
         settings.resolve()
     }
 
+    fn split(pairs: &str) -> Result<PathSpec, SettingError> {
+        resolve(&pairs.split(';').collect::<Vec<_>>())
+    }
+
     #[test]
     fn plain_settings_hold_for_both_and_prefixed_for_one() {
         let path =
@@ -401,5 +405,42 @@ mod tests {
             settings.resolve().unwrap_or_else(|error| panic!("{}: {error}", preset.name));
         }
         assert!(Settings::default().start_from("x25").unwrap_err().to_string().contains("lds"));
+    }
+
+    /// A queue behind a token bucket drains at the bucket's rate, so the time that it may hold is reckoned by that.
+    #[test]
+    fn the_default_limit_goes_by_the_rate_at_which_the_queue_drains() {
+        let limit = |text: &str| split(text).unwrap().down.discipline.limit();
+        let held = |rate: &str| format!("rate=100mbit;queue=token-bucket:rate={rate}");
+        assert_eq!(limit("rate=100mbit"), Limit::Bytes(3_125_000));
+        assert_eq!(limit(&held("4mbit")), Limit::Bytes(125_000));
+        assert_eq!(limit(&held("200mbit")), Limit::Bytes(3_125_000));
+        assert_eq!(limit(&held("1mbit")), Limit::Bytes(64 * 1024));
+        assert_eq!(limit("queue=token-bucket:rate=4mbit"), Limit::Bytes(125_000));
+        assert_eq!(
+            limit("rate=100mbit;queue=token-bucket:rate=4mbit,limit=9kB"),
+            Limit::Bytes(9_000)
+        );
+    }
+
+    /// RED whose queue is full before its average reaches min drops nothing early.
+    #[test]
+    fn red_needs_a_limit_above_its_min() {
+        for text in [
+            "queue=red:min=5p,max=15p,limit=5p",
+            "queue=red:limit=4p",
+            "rate=1mbit;queue=red:min=100kB,max=300kB",
+            "queue=red;limit=5p",
+        ] {
+            let complaint = split(text).unwrap_err().to_string();
+            assert!(complaint.contains("min") && complaint.contains("larger limit"), "{complaint}");
+        }
+        for text in [
+            "queue=red:min=5p,max=15p,limit=6p",
+            "rate=1mbit;queue=red:min=100kB,max=300kB;limit=1MB",
+            "queue=red:min=5p,max=15p,limit=3kB",
+        ] {
+            split(text).unwrap();
+        }
     }
 }

@@ -62,16 +62,23 @@ impl<'a> Draft<'a> {
 
     /// Fills in what depends on other settings and checks the whole.
     pub fn finish(mut self) -> Result<LinkSpec, SpecError> {
-        let default = Limit::Bytes(match self.spec.rate {
-            Some(rate) => rate.bytes_in(DEFAULT_QUEUE).max(LEAST_QUEUE),
-            None => UNRATED_QUEUE,
-        });
         let queue = self.queue.as_deref().unwrap_or("fifo");
-        self.spec.discipline = DisciplineSpec::parse(queue, default)
-            .map_err(|e| SpecError::Conflict(e.to_string()))?;
+        let read = |rate| {
+            let spec = DisciplineSpec::parse(queue, default_limit(rate));
+            spec.map_err(|error| SpecError::Conflict(error.to_string()))
+        };
+        let rate = self.spec.rate;
+        self.spec.discipline = read(rate)?;
+        // A token bucket drains its queue at its own rate.
+        if let Some(cap) = self.spec.discipline.assumptions().cap
+            && rate.is_none_or(|rate| cap < rate)
+        {
+            self.spec.discipline = read(Some(cap))?;
+        }
         if let Some(limit) = self.limit {
             self.spec.discipline.set_limit(limit)?;
         }
+        self.spec.discipline.check_limit()?;
         self.spec.check()?;
         Ok(self.spec)
     }
@@ -80,9 +87,18 @@ impl<'a> Draft<'a> {
     pub fn into_changed(mut self) -> Result<LinkSpec, SpecError> {
         if let Some(limit) = self.limit {
             self.spec.discipline.set_limit(limit)?;
+            self.spec.discipline.check_limit()?;
         }
         Ok(self.spec)
     }
+}
+
+/// The limit of a queue that drains at `rate`.
+fn default_limit(rate: Option<Rate>) -> Limit {
+    Limit::Bytes(match rate {
+        Some(rate) => rate.bytes_in(DEFAULT_QUEUE).max(LEAST_QUEUE),
+        None => UNRATED_QUEUE,
+    })
 }
 
 /// Reads a value by its type's own rules.

@@ -39,16 +39,21 @@ pub struct Lost {
     pub queue: u64,
     /// By the receiving socket of the measurement, which was not read in time.
     pub receiver: u64,
+    /// By nobody: still under way in the modelled path when the run ended.
+    #[serde(default)]
+    pub under_way: u64,
 }
 
 impl Lost {
-    /// Attributes `missing` probes. What neither the queue nor the receiver lost is the emulator's.
+    /// Attributes `missing` probes. What neither the queue nor the receiver lost, nor the path still holds, is the
+    /// emulator's.
     pub fn of(missing: u64, receiver: u64, snapshot: &Snapshot) -> Lost {
         let lanes = &snapshot.lanes;
         let dropped: u64 = lanes.iter().flat_map(|lane| lane.dropped.values()).sum();
         let queue = (dropped - snapshot.dropped_by_emulator().min(dropped)).min(missing);
-        let receiver = receiver.min(missing - queue);
-        Lost { emulator: missing - queue - receiver, queue, receiver }
+        let under_way = lanes.iter().map(|lane| lane.in_flight).sum::<u64>().min(missing - queue);
+        let receiver = receiver.min(missing - queue - under_way);
+        Lost { emulator: missing - queue - under_way - receiver, queue, receiver, under_way }
     }
 }
 
@@ -205,8 +210,19 @@ impl Row {
             self.stalls.emulator_longest >= LONG_STALL,
             format!("the emulator did not run for {}", self.stalls.emulator_longest.rounded()),
         );
-        add(self.delay_error.count == 0, "nothing to compare".into());
+        add(self.delay_error.count == 0, self.nothing());
         problems
+    }
+
+    /// Why nothing was compared.
+    fn nothing(&self) -> String {
+        match self.lost.under_way {
+            0 => "nothing to compare".into(),
+            probes => format!(
+                "nothing to compare: {probes} of {} probes were still under way when the run ended, as the path is so slow; give a higher --rate, smaller probes or a longer --duration",
+                self.sent
+            ),
+        }
     }
 
     /// By how much the emulator widens round trips: the difference of the standard deviations.
@@ -308,9 +324,24 @@ mod tests {
         lane.dropped.insert("ring-full".into(), 3);
         lane.dropped.insert("queue-limit".into(), 5);
         let snapshot = Snapshot { lanes: vec![lane], ..Snapshot::default() };
-        assert_eq!(Lost::of(10, 2, &snapshot), Lost { emulator: 3, queue: 5, receiver: 2 });
-        assert_eq!(Lost::of(12, 2, &snapshot), Lost { emulator: 5, queue: 5, receiver: 2 });
+        let of = |emulator, receiver| Lost { emulator, queue: 5, receiver, under_way: 0 };
+        assert_eq!(Lost::of(10, 2, &snapshot), of(3, 2));
+        assert_eq!(Lost::of(12, 2, &snapshot), of(5, 2));
         assert_eq!(Lost::of(0, 2, &snapshot), Lost::default(), "nothing of ours is missing");
+    }
+
+    /// A probe that a slow line has not yet delivered is nobody's loss.
+    #[test]
+    fn what_is_still_under_way_is_not_lost() {
+        let lane = LaneSnapshot { in_flight: 4, ..LaneSnapshot::default() };
+        let snapshot = Snapshot { lanes: vec![lane], ..Snapshot::default() };
+        let of = |emulator, under_way| Lost { emulator, under_way, ..Lost::default() };
+        assert_eq!([3, 4, 6].map(|n| Lost::of(n, 0, &snapshot)), [of(0, 3), of(0, 4), of(2, 4)]);
+        let mut row = Row { lost: of(0, 4), ..row() };
+        assert!(row.clone().judged(&Thresholds::default()).problems.is_empty());
+        row.delay_error.count = 0;
+        let problems = row.judged(&Thresholds::default()).problems.join("; ");
+        assert!(problems.contains("4 of 400") && problems.contains("--rate"), "{problems}");
     }
 
     #[test]

@@ -23,6 +23,10 @@ pub struct Repair {
     pub selective: bool,
     /// A time-out with its doubling, in seconds.
     pub timeout: f64,
+    /// The probability that an acknowledgement is lost.
+    pub unheard: f64,
+    /// Segments that an acknowledgement stands for.
+    pub acked: f64,
 }
 
 impl Repair {
@@ -32,9 +36,24 @@ impl Repair {
             return super::tcp::timeout_probability(loss, window.max(1.0));
         }
         // What is sent again is lost, and all that is sent with it; or the whole window is, and the probe after it.
+        // Each is acknowledged at once, and an acknowledgement that is lost tells nothing.
+        let untold = untold(loss, self.unheard);
         let others = (law.reduced(window) - 1.0).max(1.0);
-        loss * libm::pow(loss, others) + loss * libm::pow(loss, window)
+        untold * libm::pow(untold, others) + untold * libm::pow(untold, window)
     }
+
+    /// The chance that a round of `window` segments which all arrive ends in a time-out, as every acknowledgement of it
+    /// is lost, and with selective acknowledgements what the probe after it would tell (RFC 8985 §7).
+    fn silent(&self, loss: f64, window: f64) -> f64 {
+        let probe = if self.selective { untold(loss, self.unheard) } else { 1.0 };
+        libm::pow(self.unheard, (window / self.acked).max(1.0)) * probe
+    }
+}
+
+/// The probability that a segment or the acknowledgement of it is lost.
+pub fn untold(loss: f64, unheard: f64) -> f64 {
+    // Exactly the loss if no acknowledgement is lost.
+    loss + unheard * (1.0 - loss)
 }
 
 /// The inputs of the chain.
@@ -142,7 +161,10 @@ impl Chain {
         sums.idle += chance.repair.fails(&law, loss, prior) * chance.repair.timeout / round;
         while alive > REST {
             let stride = if repairing { 1.0 } else { stride(&course, loss, round, top) };
-            let kept = libm::pow(1.0 - loss, course.window * stride);
+            let silent = chance.repair.silent(loss, course.window);
+            let heard = libm::pow(1.0 - silent, stride);
+            let kept = libm::pow(1.0 - loss, course.window * stride) * heard;
+            sums.idle += alive * (1.0 - heard) * chance.repair.timeout / round;
             // A round of repair lasts longer if what is sent again is lost again.
             let rounds = if repairing {
                 1.0 / (1.0 - loss)
@@ -210,7 +232,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn of(law: Law, loss: f64, round: f64) -> Sway {
-        let repair = Repair { selective: true, timeout: 1.0 };
+        let repair = Repair { selective: true, timeout: 1.0, unheard: 0.0, acked: 2.0 };
         sway(&Chance { law, loss, round, most: 1e9, repair })
     }
 
@@ -238,7 +260,8 @@ mod tests {
         for (loss, acked) in [(1e-4, 1), (1e-3, 1), (0.01, 1), (0.03, 1), (0.01, 2)] {
             let (round, t0) = (0.2, 1.0);
             let timeout = t0 * super::super::tcp::doublings(loss);
-            let repair = Repair { selective: false, timeout };
+            let repair =
+                Repair { selective: false, timeout, unheard: 0.0, acked: f64::from(acked) };
             let law = Law::reno(acked);
             let found = sway(&Chance { law, loss, round, most: 1e9, repair }).mean / round;
             let (round_trip, timeout) = (ms(200), ms(1_000));
@@ -257,7 +280,7 @@ mod tests {
 
     #[test]
     fn no_loss_leaves_the_window_whole() {
-        let repair = Repair { selective: true, timeout: 1.0 };
+        let repair = Repair { selective: true, timeout: 1.0, unheard: 0.0, acked: 2.0 };
         let chance = Chance { law: Law::reno(1), loss: 0.0, round: 0.1, most: 44.0, repair };
         assert_eq!(sway(&chance), Sway { mean: 44.0, swing: 0.0 });
         let rare = sway(&Chance { loss: 1e-9, ..chance });
@@ -273,7 +296,7 @@ mod tests {
             whole in any::<bool>(), most in 2.0f64..1e5,
         ) {
             let law = if cubic { Law::cubic(whole) } else { Law::reno(1) };
-            let repair = Repair { selective: true, timeout: 1.0 };
+            let repair = Repair { selective: true, timeout: 1.0, unheard: 0.0, acked: 2.0 };
             let chance = Chance { law, loss, round, most, repair };
             let (less, worse) = (sway(&chance), sway(&Chance { loss: loss * more, ..chance }));
             prop_assert!(worse.mean <= less.mean * 1.001, "{less:?} {worse:?}");

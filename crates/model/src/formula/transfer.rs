@@ -387,7 +387,7 @@ pub(super) mod tests {
             loss: 0.0,
             law: Some(Law::reno(1)),
             hystart: None,
-            repair: Repair { selective: true, timeout: 1.0 },
+            repair: Repair { selective: true, timeout: 1.0, unheard: 0.0, acked: 2.0 },
             steady: 1_000.0,
             inequality: None,
         }

@@ -346,7 +346,9 @@ fn classes(users: &[&Greedy<'_>]) -> (Vec<Class>, Vec<usize>) {
     for (index, user) in users.iter().enumerate() {
         let alike = |class: &Class| {
             let first = users[class.first];
-            user.tcp == first.tcp && user.round_trip == first.round_trip && user.loss == first.loss
+            user.tcp == first.tcp
+                && user.round_trip == first.round_trip
+                && (user.loss, user.unheard) == (first.loss, first.unheard)
         };
         let class = classes.iter().position(alike).unwrap_or_else(|| {
             classes.push(Class { first: index, count: 0.0 });

@@ -14,7 +14,7 @@ use crate::way::{Resource, line};
 use std::collections::BTreeMap;
 use trunkline_core::Span;
 use trunkline_path::impairment::LossModel;
-use trunkline_scenario::{Network, Transport, Workload};
+use trunkline_scenario::{Crossing, Network, Transport, Workload};
 
 /// c of the constant-rate policy in segments per second squared: with it a connection of 100 ms grows as
 /// TCP does.
@@ -33,6 +33,8 @@ pub(crate) struct Greedy<'a> {
     pub round_trip: Span,
     /// The probability that one of the path's lines loses a segment.
     pub loss: f64,
+    /// The probability that one of the lines back loses an acknowledgement.
+    pub unheard: f64,
     /// The time for which [`TOGETHER`] full segments keep each stage busy, their share of ACKs included.
     pub demands: BTreeMap<Resource, Span>,
 }
@@ -54,7 +56,10 @@ impl<'a> Greedy<'a> {
         let tcp = Connection::of(settings, network.scenario().mtu)?;
         let flow = Flow::new(network, traffic, number)?;
         flow.uncovered_but_loss(network).map_or(Ok(()), Err)?;
-        let loss = loss(network, &flow);
+        let [loss, unheard] = [&flow.route.there, &flow.route.back].map(|way| loss(network, way));
+        if loss >= 1.0 || unheard >= 1.0 {
+            return Err("TCP if everything is lost on the way there or back".into());
+        }
         if tcp.law == Algorithm::Bbr && loss > BBR_BEARS {
             return Err("BBR if more than 15 % is lost".into());
         }
@@ -68,7 +73,7 @@ impl<'a> Greedy<'a> {
             alone if slowest(&alone) == Some(Resource::Processor(flow.there.from.1)) => alone,
             _ => cost(u64::from(tcp.payload)),
         };
-        Ok(Greedy { flow, tcp, write, round_trip, loss, demands })
+        Ok(Greedy { flow, tcp, write, round_trip, loss, unheard, demands })
     }
 
     /// User bytes per second that window and losses of the path allow on an empty path, and that reach the other end.
@@ -96,8 +101,10 @@ impl<'a> Greedy<'a> {
 
     /// The repair of a loss at a round trip.
     pub fn repair(&self, round_trip: Span, loss: f64) -> Repair {
-        let timeout = self.tcp.timeout(round_trip).as_secs_f64() * tcp::doublings(loss);
-        Repair { selective: self.tcp.selective, timeout }
+        let untold = chance::untold(loss, self.unheard);
+        let timeout = self.tcp.timeout(round_trip).as_secs_f64() * tcp::doublings(untold);
+        let (selective, acked) = (self.tcp.selective, f64::from(self.tcp.acked));
+        Repair { selective, timeout, unheard: self.unheard, acked }
     }
 
     /// The law of its window at a round trip; BBR has none that losses move.
@@ -153,10 +160,9 @@ fn acknowledgement(tcp: &Connection) -> Packet {
     Packet { bytes: tcp.header, controls: 0 }
 }
 
-/// The way there loses with 1 − Π(1 − p). ACKs lost on the way back cost nothing, the next ones say the
-/// same.
-fn loss(network: &Network<'_>, flow: &Flow<'_>) -> f64 {
-    let lines = flow.route.there.iter().filter_map(|hop| line(network, hop));
+/// A way loses with 1 − Π(1 − p).
+fn loss(network: &Network<'_>, way: &[Crossing]) -> f64 {
+    let lines = way.iter().filter_map(|hop| line(network, hop));
     let arrives = lines.map(|line| match &line.spec.impairments.loss {
         LossModel::Bernoulli(chance) => 1.0 - chance.as_f64(),
         _ => 1.0,

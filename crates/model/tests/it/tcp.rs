@@ -328,6 +328,45 @@ fn a_transfer_within_a_window_that_overflows() {
     assert!(time_of(&net) > 0.25, "{}", time_of(&net));
 }
 
+/// Losses on the way back: at small windows all acknowledgements of a round may be lost, and a repair is repeated until
+/// it and the answer arrive. Bytes per second as simulated over 4000 s, what is lost each way, and the distance.
+#[test]
+fn lost_acknowledgements_count() {
+    let reno = |loss, millis| {
+        let spec = lossy(link(50_000_000, MS.scaled(millis, 2)), loss);
+        let mut net = pair(&spec);
+        let tcp = TcpSettings { profile: "bsd-reno".into(), ..TcpSettings::default() };
+        net.traffic.push(traffic("one", ("a", "b"), greedy(), &Transport::Tcp(tcp)));
+        net
+    };
+    for (loss, millis, simulated, factor) in [
+        (0.1, 10, 6_589.0, 2.0),
+        (0.1, 600, 3_441.0, 2.0),
+        (0.15, 60, 1_932.0, 2.0),
+        (0.15, 200, 1_553.0, 2.0),
+        (0.2, 10, 641.0, 2.7),
+        (0.2, 600, 541.0, 2.7),
+        (0.3, 10, 132.0, 2.7),
+        (0.3, 200, 135.0, 2.7),
+    ] {
+        let found = predictions(&reno(loss, millis)).unwrap();
+        let rate = rate_of(&found, "one").millibytes_per_second() as f64 / 1e3;
+        let off = (rate / simulated).max(simulated / rate);
+        assert!(off < factor, "{loss} {millis}: {rate} of {simulated}");
+    }
+    let mut all = reno(0.1, 10);
+    for lost in [true, false] {
+        let everything: LinkSpec = lossy(link(50_000_000, MS), 1.0);
+        let open: LinkSpec = link(50_000_000, MS);
+        let (there, back) = if lost { (&everything, &open) } else { (&open, &everything) };
+        all.links[0].forward = there.clone().into();
+        all.links[0].backward = back.clone().into();
+        let found = predictions(&all).unwrap();
+        assert!(found.list.is_empty(), "{found:?}");
+        assert!(found.notes.iter().any(|n| n.text.contains("everything is lost")), "{found:?}");
+    }
+}
+
 /// Windows of two or three segments are said to be a weak region.
 #[test]
 fn small_windows_are_noted() {

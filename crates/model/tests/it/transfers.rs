@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use trunkline_core::{Cause, Rate, Size, Span};
 use trunkline_model::formula::hawley1989;
 use trunkline_model::{Figure, Throughput, What, predict, predictions};
-use trunkline_scenario::{Scenario, Split, Start, Transport, Workload};
+use trunkline_scenario::{Scenario, Split, Start, Transport, UrpSettings, Workload};
 
 fn rate(scenario: &Scenario, name: &str) -> Throughput {
     let found = predictions(scenario).unwrap();
@@ -311,4 +311,33 @@ fn the_standing_queue_of_a_window() {
     let standing = found.list.iter().find(|p| p.what == What::StandingQueue).expect("a queue");
     let Some(time) = standing.value.time() else { panic!("{standing:?}") };
     assert_eq!(time, Span::from_micros(7 * 1004 - 1), "{standing:?}");
+}
+
+/// URP asks when its time-out runs out, and goes back when answers to several enquiries cross; the first window goes
+/// out at once, so the longest silence is that before its first answer.
+#[test]
+fn a_timeout_below_the_silence_before_an_answer_is_told() {
+    let of = |millis: u64, count: u32, workload: Workload| {
+        let spec = link(1_000_000, Span::from_millis(20));
+        let Transport::Urp(urp) = urp(1000, 7, 0) else { unreachable!() };
+        let urp = UrpSettings { timeout: Span::from_millis(millis), ..urp };
+        let mut net = one(&spec, &Transport::Urp(urp));
+        net.traffic[0].workload = workload;
+        net.traffic[0].count = count;
+        let found = predictions(&net).unwrap();
+        assert!(!found.list.is_empty(), "{found:?}");
+        let told = |word: &str| {
+            found.notes.iter().any(|n| n.text.contains("timeout") && n.text.contains(word))
+        };
+        [told("upper bound"), told("lower bound")]
+    };
+    // 8 ms on the line and 40 ms of distance; seven blocks take 56 ms.
+    assert_eq!(of(5, 1, bulk(1000)), [true, false]);
+    assert_eq!(of(47, 1, bulk(1000)), [true, false]);
+    assert_eq!(of(49, 1, bulk(1000)), [false, false]);
+    // Behind the other's window.
+    assert_eq!(of(49, 2, bulk(1000)), [true, false]);
+    assert_eq!(of(200, 2, bulk(1000)), [false, false]);
+    assert_eq!(of(30, 1, echo(&[1, 2000])), [false, true]);
+    assert_eq!(of(49, 1, echo(&[1, 2000])), [false, false]);
 }

@@ -57,6 +57,17 @@ impl Settings for RedSettings {
         }
         Ok(())
     }
+
+    fn check_limit(&self) -> Result<(), SpecError> {
+        let (limit, min) = (self.limit, self.min);
+        let alike = std::mem::discriminant(&limit) == std::mem::discriminant(&min);
+        if alike && limit.amount() <= min.amount() {
+            return Err(SpecError::Conflict(format!(
+                "limit {limit} of red is not above its min {min}, so that nothing would be dropped early: give a larger limit or a smaller min"
+            )));
+        }
+        Ok(())
+    }
 }
 
 /// One queue under RED (Floyd and Jacobson, IEEE/ACM ToN 1993, figure 2), first in first out.

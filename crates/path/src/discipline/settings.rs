@@ -36,6 +36,14 @@ pub trait Settings: Keys + Limited + Copy {
     fn check(&self) -> Result<(), SpecError> {
         Ok(())
     }
+
+    /// Checks the limit on what waits, which may come from the link.
+    ///
+    /// # Errors
+    /// A limit under which the discipline does nothing of its own.
+    fn check_limit(&self) -> Result<(), SpecError> {
+        Ok(())
+    }
 }
 
 /// The source of a discipline's random draws.

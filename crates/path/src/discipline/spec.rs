@@ -89,6 +89,14 @@ impl DisciplineSpec {
         settings_of!(self, it => it.check_ranges().and_then(|()| it.check()))
     }
 
+    /// Checks the limit on what waits, when it is settled.
+    ///
+    /// # Errors
+    /// A limit under which the discipline does nothing of its own.
+    pub fn check_limit(&self) -> Result<(), SpecError> {
+        settings_of!(self, it => it.check_limit())
+    }
+
     /// The limit on what waits.
     pub fn limit(&self) -> Limit {
         settings_of!(self, it => it.limit())

@@ -2,6 +2,7 @@
 
 mod by_host;
 mod clusters;
+mod dctcp;
 mod hosts;
 mod netblt;
 mod network;

@@ -154,7 +154,11 @@ impl<B: Payload> Sender<B> {
         }
         let stamped = heard.echo.filter(|_| taken.acked > 0);
         let stamped = stamped.map(|echo| super::since_stamp(now, echo));
-        let sample = taken.oldest.filter(|_| told).map(|sent| now.since(sent)).or(stamped);
+        // What was sent before a repair and is acknowledged with it may have arrived long before, and what told of it
+        // been lost.
+        let fresh = |sent: &Time| taken.again.is_none_or(|again| *sent >= again);
+        let oldest = taken.oldest.filter(|sent| told && fresh(sent)).map(|sent| now.since(sent));
+        let sample = oldest.or(stamped);
         sample.into_iter().for_each(|sample| self.rtt.sample(sample));
         newest
     }

@@ -56,6 +56,8 @@ pub struct Taken {
     pub reordered: bool,
     /// Whether a segment among them was sent again.
     pub repaired: bool,
+    /// When the last of those was sent for the last time.
+    pub again: Option<Time>,
     /// The position after the first of those sent once.
     pub original: Option<u64>,
 }
@@ -257,7 +259,10 @@ impl Scoreboard {
             Fate::InFlight => {}
         }
         taken.delivered += len;
-        taken.repaired |= record.times > 1;
+        if record.times > 1 {
+            taken.repaired = true;
+            taken.again = taken.again.max(Some(record.sent));
+        }
         if record.times == 1 {
             taken.oldest = Some(taken.oldest.map_or(record.sent, |sent| sent.min(record.sent)));
             taken.newest = taken.newest.max(Some(record.sent));

@@ -1,6 +1,6 @@
 //! Whatever the network does, every octet is delivered once, in order, and something is delivered.
 
-use crate::tcp::pair::{Pair, Passing, at, bottleneck, millis};
+use crate::tcp::pair::{Network, Pair, Passing, at, bottleneck, millis};
 use proptest::prelude::*;
 use trunkline_core::{Seed, Span};
 use trunkline_transport::tcp::congestion::Algorithm;
@@ -187,5 +187,28 @@ fn recovery_lasts_until_no_hole_is_left() {
             assert!(probed || !hole || pair.ends[0].recovering(), "{every}: {}", pair.state());
         }
         assert!(holes > 100, "{holes}");
+    }
+}
+
+/// Segments whose acknowledgements were lost arrived long before the one that tells of them, which answers what was sent
+/// again. Their age is no round trip (Karn and Partridge 1987; RFC 6298 §3), with SACK or without.
+#[test]
+fn lost_acknowledgements_make_no_long_round_trips() {
+    for (sack, timestamps) in [(true, true), (true, false), (false, true), (false, false)] {
+        let network: Network = Box::new(|passing| {
+            let silent = at(500) <= passing.now && passing.now < at(20_000);
+            if passing.way == 1 && silent { vec![] } else { vec![millis(50)] }
+        });
+        let settings = Settings { sack, timestamps, ..Settings::default() };
+        let mut pair = Pair::connected([settings; 2], network);
+        pair.offer(0, 200_000);
+        pair.run(at(490));
+        pair.offer(0, 3_000);
+        pair.run(at(100_000));
+        pair.offer(0, 50_000);
+        pair.run(at(200_000));
+        assert_eq!(pair.taken[1], 253_000, "{}", pair.state());
+        let smoothed = pair.ends[0].smoothed_rtt();
+        assert!(smoothed < millis(200), "sack {sack}, stamps {timestamps}: {smoothed}");
     }
 }
