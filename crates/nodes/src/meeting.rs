@@ -115,7 +115,9 @@ pub(crate) fn read(octets: &[u8]) -> Heard {
             if matches!(said & !HEARS, HELLO | ALL_HEARD) && is_text(terms, MOST) =>
         {
             let (all, hears) = (said & ALL_HEARD != 0, said & HEARS != 0);
-            let terms = String::from_utf8_lossy(terms).into_owned();
+            // Control characters are no part of a line.
+            let within = |it: char| it.is_control() && it != '\n';
+            let terms = String::from_utf8_lossy(terms).replace(within, " ");
             Heard::Hello { from: from(high, low), all, hears, terms }
         }
         [WORD, high, low, GONE, ref reason @ ..] if is_text(reason, REASON) => {
@@ -290,6 +292,9 @@ mod tests {
             }
         }
         assert_eq!(read(&[0, 2, 3, 3]), Heard::Group { from: me });
+        let told = [&hello(me, false, false, &some_terms())[..], b"\nname=\x1b[2J"].concat();
+        let Heard::Hello { terms, .. } = read(&told) else { panic!() };
+        assert!(terms.ends_with("\nname= [2J"), "{terms:?}");
         let reason = "lost\nframe";
         let said = Heard::Gone { from: me, reason: "lost frame".into() };
         assert_eq!(read(&gone(me, reason)), said);

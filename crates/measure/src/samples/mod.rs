@@ -53,7 +53,7 @@ impl Samples {
     }
 
     /// Makes room for so many, so that they need not be moved when they have come: for as many as are kept, and no more
-    /// than [`ROOM`].
+    /// than a hundred thousand.
     pub fn expect(&mut self, count: u64) {
         let most = self.keep.most().min(ROOM);
         self.kept.reserve_exact(usize::try_from(count).map_or(most, |count| count.min(most)));
