@@ -44,7 +44,8 @@ pub trait Layer: fmt::Debug + Send {
         taken
     }
 
-    /// The application has done with a delivery's buffer.
+    /// The application has done with a delivery's buffer. It says so before it waits and when it ends: the buffer is a peer's
+    /// window, and what others hand on may wait for it.
     fn release(&mut self, now: Time, buffer: BufferId);
 
     /// Takes in a frame whose octets have come whole. Frames for other nodes are none of its business.

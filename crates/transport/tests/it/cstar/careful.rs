@@ -1,6 +1,6 @@
 //! Laws of the careful protocol.
 
-use super::net::{Fault, Faults, NONE, Net, Plan, Stopped, plan};
+use super::net::{Fault, Faults, NONE, Net, Plan, Shape, Stopped, plan};
 use proptest::prelude::*;
 use trunkline_core::Span;
 use trunkline_transport::cstar::{Careful, CarefulSettings, Cluster, Failure, Grid};
@@ -88,4 +88,15 @@ proptest! {
         };
         prop_assert!(reported, "{:?}", ended);
     }
+}
+
+/// Node 9 sends to all over nodes whose programs have ended: these have let go what they received last, whose buffers are
+/// the windows of those before them.
+#[test]
+fn nodes_whose_programs_have_ended_hand_on() {
+    let events = vec![(Shape::Shift(3), 2), (Shape::One(9), 1)];
+    let plan = Plan { nodes: 12, events, ahead: 1, sloth: 1, seed: 13_929_873_316_288_908_447 };
+    let settings =
+        CarefulSettings { piggyback: false, grid: Some(6), ..CarefulSettings::default() };
+    assert_eq!(in_grid(&plan, 4, NONE, &settings).run(), Ok(()));
 }

@@ -255,6 +255,13 @@ impl Net {
             Some(Op::Receive(event)) => self.receive(node, event),
             None => {}
         }
+        // A program that has ended has done with what it received last.
+        let peer = &mut self.peers[node];
+        if peer.program.is_empty()
+            && let Some(buffer) = peer.held.take()
+        {
+            peer.layer.release(now, buffer);
+        }
         self.transmit(node);
     }
 
