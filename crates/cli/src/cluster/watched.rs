@@ -26,7 +26,7 @@ impl Watched {
         self.tells(come.node, &self.watch.clone());
     }
 
-    /// Tells how far it has come, by its first node that has not ended; a livelock at once and by its name.
+    /// Tells how far it has come, by one of its nodes until that has ended; a livelock at once and by its name.
     pub fn tells(&mut self, node: u16, watch: &Watch) {
         let Some(livelock) = watch.livelock() else {
             if let Some(Come { laps, refused, again, .. }) = watch.of(node) {
