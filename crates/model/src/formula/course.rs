@@ -17,7 +17,13 @@ const FINE: f64 = 32.0;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Growth {
     /// So many segments in a round.
-    Linear(f64),
+    Linear {
+        /// Segments whatever the window.
+        gain: f64,
+        /// And this part of the window: 1/(8 b) where each acknowledgement, of b segments, adds an eighth of one
+        /// (4.4BSD; RFC 2525 §2.6).
+        share: f64,
+    },
     /// RFC 9438: C(t − K)³ + W_max, or Reno-friendly growth if that gives more.
     Cubic {
         /// α of §4.3 when the window has reached what it was before the loss; before that 3(1 − β)/(1 + β).
@@ -42,7 +48,11 @@ const FRIENDLY: f64 = 3.0 * (1.0 - CUBIC_BETA) / (1.0 + CUBIC_BETA);
 impl Law {
     /// Reno: half of the window, and 1/b of a segment for each round if an ACK of b segments counts once.
     pub fn reno(acked: u32) -> Law {
-        Law { growth: Growth::Linear(1.0 / f64::from(acked.max(1))), beta: 0.5, whole: false }
+        Law {
+            growth: Growth::Linear { gain: 1.0 / f64::from(acked.max(1)), share: 0.0 },
+            beta: 0.5,
+            whole: false,
+        }
     }
 
     /// CUBIC by RFC 9438, or as Linux has it, in whole segments and with one α throughout.
@@ -92,7 +102,7 @@ impl Course {
     /// Segments by which the window grows in a round of `round` seconds.
     pub fn gain(&self, round: f64) -> f64 {
         match self.law.growth {
-            Growth::Linear(gain) => gain,
+            Growth::Linear { gain, share } => gain + share * self.window,
             Growth::Cubic { .. } => {
                 let curve = self.curve(self.time + round).min(1.5 * self.window);
                 (curve - self.window).max(self.friendly + self.alpha() - self.window).max(0.0)
@@ -121,7 +131,7 @@ impl Course {
     pub fn advance(&mut self, rounds: f64, round: f64, most: f64) {
         self.time += rounds * round;
         let grown = match self.law.growth {
-            Growth::Linear(gain) => self.window + gain * rounds,
+            Growth::Linear { gain, share } => self.window + (gain + share * self.window) * rounds,
             Growth::Cubic { .. } => {
                 self.friendly = (self.friendly + self.alpha() * rounds).min(most);
                 let curve = self.curve(self.time).min(self.window * (1.0 + rounds / 2.0));

@@ -6,7 +6,7 @@
 //! buffer, and when the last one has left, is worked out in [`opening`](super::opening). Windows are in segments, times
 //! in seconds.
 
-use super::chance::Repair;
+use super::chance::{Repair, Telling};
 use super::course::{Course, Law};
 use super::hystart::HyStart;
 use super::opening::{Line, Opening, Round};
@@ -316,7 +316,11 @@ impl Transfer {
 
     /// Until the loss of the last segment is mended.
     fn asked(&self) -> f64 {
-        if self.repair.selective { 2.0 * self.round } else { self.repair.timeout }
+        if self.repair.telling == Telling::Selective {
+            2.0 * self.round
+        } else {
+            self.repair.timeout
+        }
     }
 
     /// The course of the window, losses at equal distances, until all is sent or the mean rate is reached; the mean
@@ -387,7 +391,13 @@ pub(super) mod tests {
             loss: 0.0,
             law: Some(Law::reno(1)),
             hystart: None,
-            repair: Repair { selective: true, timeout: 1.0, unheard: 0.0, acked: 2.0 },
+            repair: Repair {
+                telling: Telling::Selective,
+                limited: 2.0,
+                timeout: 1.0,
+                unheard: 0.0,
+                acked: 2.0,
+            },
             steady: 1_000.0,
             inequality: None,
         }

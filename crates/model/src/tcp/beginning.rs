@@ -76,7 +76,7 @@ impl Beginning {
         latency(&Transfer {
             segments: bytes as f64 / payload,
             first: f64::from(tcp.first),
-            growth: if tcp.counts_acks { 1.0 / f64::from(tcp.acked) } else { 1.0 },
+            growth: 1.0 / f64::from(tcp.slowed_by()),
             acked: f64::from(tcp.acked),
             most: tcp.segments().max(1.0),
             round,

@@ -1,11 +1,12 @@
 //! The properties of a connection that the formulas need to know.
 
+use crate::formula::chance::Telling;
 use trunkline_core::Span;
 use trunkline_scenario::TcpSettings;
 use trunkline_transport::tcp::congestion::Algorithm;
 use trunkline_transport::tcp::congestion::Counting;
 pub(crate) use trunkline_transport::tcp::congestion::Law;
-use trunkline_transport::tcp::{Profile, Settings};
+use trunkline_transport::tcp::{Profile, Recovery, Settings};
 
 /// Bytes of the IPv4 and the TCP header without options (RFC 791, RFC 9293).
 const HEADERS: u32 = 20 + 20;
@@ -30,13 +31,15 @@ pub(crate) struct Connection {
     pub first: u32,
     /// Segments that an ACK stands for.
     pub acked: u32,
-    /// Whether the window grows by ACKs rather than by the bytes that they stand for.
-    pub counts_acks: bool,
+    /// How the window counts what is acknowledged.
+    pub counting: Counting,
     pub min_rto: Span,
     /// Whether the shortest time-out is added to the round trip, as in Linux.
     pub above_round_trip: bool,
-    /// Whether selective acknowledgements are offered.
-    pub selective: bool,
+    /// How the sender learns what is lost.
+    pub telling: Telling,
+    /// Segments that limited transmit adds to a window.
+    pub limited: u32,
     /// Whether windows are counted in whole segments, as in Linux.
     pub whole: bool,
 }
@@ -51,6 +54,20 @@ fn law(name: Option<&str>, own: Algorithm) -> Result<Law, String> {
     law.ok_or_else(|| format!("the congestion control '{}'", name.unwrap_or(own.name())))
 }
 
+/// How the sender that `settings` describe learns what is lost; [`law`] knows the congestion control that they name.
+fn telling(settings: &TcpSettings, habits: &Settings) -> Result<Telling, String> {
+    if settings.sack.unwrap_or(habits.sack) {
+        return Ok(Telling::Selective);
+    }
+    let named = settings.congestion.as_deref().and_then(|name| name.parse::<Algorithm>().ok());
+    let recovery = named.map_or(habits.recovery, |kind| habits.with_congestion(kind).recovery);
+    match recovery {
+        Recovery::NewReno => Ok(Telling::Partial),
+        Recovery::Reno => Ok(Telling::Duplicates),
+        Recovery::Tahoe => Err("the slow start of 4.3BSD-Tahoe after each loss".into()),
+    }
+}
+
 impl Connection {
     /// The connection that `settings` describe on a path whose packets have at most `mtu` bytes.
     ///
@@ -62,6 +79,7 @@ impl Connection {
             name.parse().map_err(|_| format!("the habits of the TCP profile '{name}'"))?;
         let habits = Settings::of(profile);
         let law = law(settings.congestion.as_deref(), habits.congestion)?;
+        let telling = telling(settings, &habits)?;
         let options = if settings.timestamps.unwrap_or(habits.timestamps) { TIMESTAMPS } else { 0 };
         let mss = settings.mss.unwrap_or(mtu.saturating_sub(HEADERS));
         let own = habits.receive_buffer.min(habits.send_buffer);
@@ -76,17 +94,27 @@ impl Connection {
             buffer: habits.send_buffer.max(window),
             first: settings.initial_window.unwrap_or(habits.initial_window),
             acked: if held_back { 2 } else { 1 },
-            counts_acks: habits.counting == Counting::AcksAndEighth,
+            counting: habits.counting,
             min_rto: settings.min_rto.unwrap_or(habits.min_rto),
             above_round_trip: habits.min_rto_above_srtt,
-            selective: settings.sack.unwrap_or(habits.sack),
+            telling,
+            limited: if habits.limited_transmit { 2 } else { 0 },
             whole: habits.counts_segments,
         })
     }
 
     /// b of the laws: segments acknowledged for each that the window grows by.
     pub fn slowed_by(&self) -> u32 {
-        if self.counts_acks { self.acked } else { 1 }
+        if self.counting == Counting::Bytes { 1 } else { self.acked }
+    }
+
+    /// The part of itself that the window grows by in a round, besides its law: an eighth of a segment for each ACK of
+    /// 4.4BSD (RFC 2525 §2.6).
+    pub fn share(&self) -> f64 {
+        match self.counting {
+            Counting::AcksAndEighth => 1.0 / (8.0 * f64::from(self.acked)),
+            Counting::Bytes | Counting::Acks => 0.0,
+        }
     }
 
     /// The time-out of a steady round trip: SRTT and four deviations, which come to nothing, within the profile's

@@ -103,21 +103,23 @@ impl<'a> Greedy<'a> {
     pub fn repair(&self, round_trip: Span, loss: f64) -> Repair {
         let untold = chance::untold(loss, self.unheard);
         let timeout = self.tcp.timeout(round_trip).as_secs_f64() * tcp::doublings(untold);
-        let (selective, acked) = (self.tcp.selective, f64::from(self.tcp.acked));
-        Repair { selective, timeout, unheard: self.unheard, acked }
+        let Connection { telling, limited, acked, .. } = self.tcp;
+        let (limited, acked) = (f64::from(limited), f64::from(acked));
+        Repair { telling, limited, timeout, unheard: self.unheard, acked }
     }
 
     /// The law of its window at a round trip; BBR has none that losses move.
     pub fn law(&self, round_trip: Span) -> Option<Law> {
-        let reno = Law::reno(self.tcp.slowed_by());
+        let (gain, share) = (1.0 / f64::from(self.tcp.slowed_by()), self.tcp.share());
+        let reno = Law { growth: Growth::Linear { gain, share }, ..Law::reno(1) };
         let seconds = round_trip.as_secs_f64();
         match self.tcp.law {
             Algorithm::Bbr => None,
             Algorithm::Reno => Some(Law { whole: self.tcp.whole, ..reno }),
             Algorithm::Cubic => Some(Law::cubic(self.tcp.whole)),
             Algorithm::ConstantRate => {
-                let gain = CONSTANT_RATE * seconds * seconds / f64::from(self.tcp.slowed_by());
-                Some(Law { growth: Growth::Linear(gain), ..reno })
+                let gain = gain * CONSTANT_RATE * seconds * seconds;
+                Some(Law { growth: Growth::Linear { gain, share }, ..reno })
             }
         }
     }

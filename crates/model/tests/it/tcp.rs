@@ -367,6 +367,35 @@ fn lost_acknowledgements_count() {
     }
 }
 
+/// Random losses of which no selective acknowledgement tells: a round's first by three duplicates, more of them by what
+/// is sent meanwhile. Bytes per second as simulated over 400 s (10 ms) or 1500 s.
+#[test]
+fn losses_without_selective_acknowledgements() {
+    for (profile, congestion, loss, millis, simulated) in [
+        ("bsd-reno", "reno", 0.001, 60, 866_274.0),
+        ("bsd-reno", "reno", 0.003, 10, 3_255_190.0),
+        ("bsd-reno", "reno", 0.01, 10, 1_003_075.0),
+        ("bsd-reno", "reno", 0.05, 200, 18_068.0),
+        ("trunkline", "reno", 0.01, 10, 1_249_799.0),
+        ("trunkline", "reno", 0.05, 200, 25_463.0),
+        ("trunkline", "cubic", 0.02, 10, 727_452.4),
+        ("trunkline", "cubic", 0.05, 60, 82_001.8),
+        ("linux", "reno", 0.01, 10, 1_501_518.0),
+        ("linux", "reno", 0.05, 60, 94_233.0),
+    ] {
+        let spec = link(50_000_000, MS.scaled(millis, 2));
+        let mut net = pair(&lossy(spec.clone(), loss));
+        net.links[0].backward = spec.into();
+        let (profile, congestion) = (profile.to_string(), Some(congestion.to_string()));
+        let tcp = TcpSettings { profile, congestion, sack: Some(false), ..TcpSettings::default() };
+        let what = format!("{tcp:?} {loss} {millis}");
+        net.traffic.push(traffic("one", ("a", "b"), greedy(), &Transport::Tcp(tcp)));
+        let found = predictions(&net).unwrap();
+        let rate = rate_of(&found, "one").millibytes_per_second() as f64 / 1e3;
+        assert!((0.8..1.25).contains(&(rate / simulated)), "{what}: {rate} of {simulated}");
+    }
+}
+
 /// Windows of two or three segments are said to be a weak region.
 #[test]
 fn small_windows_are_noted() {
