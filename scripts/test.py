@@ -23,23 +23,27 @@ ALONE = ["e2e", "live"]
 AT_A_TIME = 3
 # How many tests of a program begin at the same time, if not as many as there are processors. The end-to-end tests take
 # turns by themselves (crates/cli/tests/e2e/turn.rs); who waits to be alone must not keep the others from beginning.
-# Tests of the others wait for an answer, or for the lack of one, most of their time.
-THREADS = {"e2e": "64", "loopback": "6", "trunkline_mover": "6"}
-# Whoever runs goes before what is built: tests have bounds of time, though wide ones.
-BUILDER = ["nice", "-n", "15"]
+# The probe's tests wait for an answer, or for the lack of one, most of their time.
+THREADS = {"e2e": "64", "loopback": "6"}
 # Options of cargo test that choose targets.
 TARGETS = ["--lib", "--bin", "--bins", "--test", "--tests", "--example", "--examples", "--bench", "--all-targets"]
 
 Program = collections.namedtuple("Program", "name title command folder")
 
 
+def stand_back():
+    """What is built gives way to tests at once: they have bounds of time, though wide ones."""
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
 def built(options, libraries):
     """The test programs, each as soon as cargo has built it. Packages that have a library are added to `libraries`."""
     # All that is tested, unless something is chosen; what is only an example is left to clippy.
     targets = [] if any(option.split("=")[0] in TARGETS for option in options) else ["--tests"]
-    command = [*BUILDER, "cargo", "test", "--locked", "--no-run", "--message-format=json-render-diagnostics"]
+    command = ["cargo", "test", "--locked", "--no-run", "--message-format=json-render-diagnostics"]
     command += [*targets, *options]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as cargo:
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                          preexec_fn=stand_back) as cargo:
         for line in filter(lambda line: line.startswith("{"), cargo.stdout):
             made = json.loads(line)
             if made["reason"] != "compiler-artifact" or not made["profile"]["test"] or not made["executable"]:
