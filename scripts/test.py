@@ -8,8 +8,10 @@ and have the machine to themselves.
 At the end it tells how many tests were skipped, and why. With TRUNKLINE_NO_SKIP=1 a test that would be skipped fails.
 The status is 0 if all passed, 1 if a test failed, and cargo's if the tests could not be built.
 """
+import atexit
 import collections
 import concurrent.futures
+import fcntl
 import json
 import os
 import subprocess
@@ -19,6 +21,8 @@ import threading
 
 # Programs that judge what was measured: the end-to-end tests, and the emulator's `live`.
 ALONE = ["e2e", "live"]
+# Begins beside the last of the others: its tests that judge nothing go first, the rest wait (turn.rs).
+WAITS = "e2e"
 # How many of the others run at the same time. Some of them only wait.
 AT_A_TIME = 3
 # How many tests of a program begin at the same time, if not as many as there are processors. The end-to-end tests take
@@ -110,11 +114,30 @@ def run_all(options):
         except NotBuilt:
             pool.shutdown(cancel_futures=True)
             raise
-    failed = [program for program, passed in begun if not passed.result()]
-    for program in sorted(alone, key=lambda it: ALONE.index(it.name)):
-        heading(program)
-        failed += [] if run(program) else [program]
-    return failed
+        others = [passed for _, passed in begun]
+        tell_when_done(others)
+        failed = []
+        for program in sorted(alone, key=lambda it: ALONE.index(it.name)):
+            if program.name != WAITS:
+                concurrent.futures.wait(others)
+            heading(program)
+            failed += [] if run(program) else [program]
+    return failed + [program for program, passed in begun if not passed.result()]
+
+
+def tell_when_done(others):
+    """Names a file to the programs begun from now on, whose lock is kept until the others have ended."""
+    busy = tempfile.NamedTemporaryFile(prefix="trunkline-busy.")
+    fcntl.flock(busy, fcntl.LOCK_EX)
+    os.environ["TRUNKLINE_BUSY"] = busy.name
+
+    def wait():
+        concurrent.futures.wait(others)
+        fcntl.flock(busy, fcntl.LOCK_UN)
+
+    threading.Thread(target=wait).start()
+    # The file goes with this program.
+    atexit.register(busy.close)
 
 
 def tell_skipped(notes):
