@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test dist fuzz bench peers clusters advice torture pages site lint
+.PHONY: help build demo test dist fuzz bench peers clusters advice torture pages site lint code licences
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -55,10 +55,15 @@ site: ## The pages of docs/ as a site: target/site/index.html
 	scripts/needs.sh site
 	PATH=$$PWD/target/tools/bin:$$PATH mdbook build
 
-lint: ## Formatting, clippy and documentation, warnings denied; whether fuzz/Cargo.lock is true; licences, duplicates, sources of crates
-	scripts/needs.sh lint
+lint: code licences ## Formatting, clippy and documentation, warnings denied; whether fuzz/Cargo.lock is true; licences, duplicates, sources of crates
+
+code:
+	scripts/needs.sh code
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --locked
 	cargo tree --locked --manifest-path fuzz/Cargo.toml >/dev/null
+
+licences:
+	scripts/needs.sh licences
 	PATH=$$PWD/target/tools/bin:$$PATH cargo deny --locked check --hide-inclusion-graph bans licenses sources

@@ -1,54 +1,75 @@
 #!/usr/bin/env python3
 """Runs the tests: scripts/test.py OPTION..., such as --workspace or -p trunkline-path (options of cargo test)
 
-cargo builds the test programs, as it does for cargo test. Programs that judge what was measured in real time then have
-the machine to themselves; of all others, a few run at the same time.
+cargo builds the test programs, as it does for cargo test. A few of them run at the same time, each once it is built,
+while cargo goes on with the rest. Programs that judge what was measured in real time come at the end, one after another,
+and have the machine to themselves.
 
 At the end it tells how many tests were skipped, and why. With TRUNKLINE_NO_SKIP=1 a test that would be skipped fails.
 The status is 0 if all passed, 1 if a test failed, and cargo's if the tests could not be built.
 """
+import atexit
 import collections
 import concurrent.futures
+import fcntl
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import threading
 
 # Programs that judge what was measured: the end-to-end tests, and the emulator's `live`.
 ALONE = ["e2e", "live"]
+# Begins beside the last of the others: its tests that judge nothing go first, the rest wait (turn.rs).
+WAITS = "e2e"
 # How many of the others run at the same time. Some of them only wait.
 AT_A_TIME = 3
 # How many tests of a program begin at the same time, if not as many as there are processors. The end-to-end tests take
 # turns by themselves (crates/cli/tests/e2e/turn.rs); who waits to be alone must not keep the others from beginning.
-THREADS = {"e2e": "64"}
+# The probe's tests wait for an answer, or for the lack of one, most of their time.
+THREADS = {"e2e": "64", "loopback": "6"}
+# Options of cargo test that choose targets.
+TARGETS = ["--lib", "--bin", "--bins", "--test", "--tests", "--example", "--examples", "--bench", "--all-targets"]
 
 Program = collections.namedtuple("Program", "name title command folder")
 
 
-def build(options):
-    """The test programs, built, and the packages that have a library."""
-    command = ["cargo", "test", "--locked", "--no-run", "--message-format=json-render-diagnostics", *options]
-    built = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    if built.returncode:
-        sys.exit(built.returncode)
-    programs, libraries = [], []
-    for line in filter(lambda line: line.startswith("{"), built.stdout.splitlines()):
-        made = json.loads(line)
-        if made["reason"] != "compiler-artifact" or not made["profile"]["test"] or not made["executable"]:
-            continue
-        folder, name = os.path.dirname(made["manifest_path"]), made["target"]["name"]
-        programs.append(Program(name, f"{os.path.relpath(folder)} {name}", [made["executable"]], folder))
-        if "lib" in made["target"]["kind"]:
-            libraries.append(made["package_id"])
-    return programs, libraries
+def stand_back():
+    """What is built gives way to tests at once: they have bounds of time, though wide ones."""
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+def built(options, libraries):
+    """The test programs, each as soon as cargo has built it. Packages that have a library are added to `libraries`."""
+    # All that is tested, unless something is chosen; what is only an example is left to clippy.
+    targets = [] if any(option.split("=")[0] in TARGETS for option in options) else ["--tests"]
+    command = ["cargo", "test", "--locked", "--no-run", "--message-format=json-render-diagnostics"]
+    command += [*targets, *options]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                          preexec_fn=stand_back) as cargo:
+        for line in filter(lambda line: line.startswith("{"), cargo.stdout):
+            made = json.loads(line)
+            if made["reason"] != "compiler-artifact" or not made["profile"]["test"] or not made["executable"]:
+                continue
+            folder, name = os.path.dirname(made["manifest_path"]), made["target"]["name"]
+            if "lib" in made["target"]["kind"]:
+                libraries.append(made["package_id"])
+            yield Program(name, f"{os.path.relpath(folder)} {name}", [made["executable"]], folder)
+    if cargo.returncode:
+        raise NotBuilt(cargo.returncode)
+
+
+class NotBuilt(Exception):
+    """The tests could not be built: cargo's status."""
 
 
 def examples(libraries):
-    """The examples in the documentation of these packages, as one program."""
-    packages = [word for library in libraries for word in ("--package", library)]
-    command = ["cargo", "test", "--locked", "--doc", *packages]
-    return [Program("doc", "examples of the documentation", command, os.getcwd())] if libraries else []
+    """The examples in the documentation of these packages, as a few programs: cargo runs one package after another."""
+    shares = [libraries[first::AT_A_TIME] for first in range(AT_A_TIME)]
+    command = ["cargo", "test", "--locked", "--doc"]
+    packages = [[word for library in share for word in ("--package", library)] for share in shares if share]
+    return [Program("doc", "examples of the documentation", command + share, os.getcwd()) for share in packages]
 
 
 def run(program, said=None):
@@ -60,33 +81,63 @@ def run(program, said=None):
 
 
 def run_beside(program):
-    """The same beside others; gives what the program said as well."""
+    """The same beside others: what the program says is shown when it has ended."""
     with tempfile.TemporaryFile() as said:
         passed = run(program, said)
         said.seek(0)
-        return program, passed, said.read()
+        with SHOWN:
+            heading(program)
+            sys.stdout.buffer.write(said.read())
+            sys.stdout.flush()
+    return passed
+
+
+SHOWN = threading.Lock()
 
 
 def heading(program):
     print(f"     Running {program.title}", flush=True)
 
 
-def run_all(programs):
-    """Runs these programs and gives those that failed."""
-    failed = []
-    alone = sorted((it for it in programs if it.name in ALONE), key=lambda it: ALONE.index(it.name))
-    for program in alone:
-        heading(program)
-        failed += [] if run(program) else [program]
+def run_all(options):
+    """Builds the programs, runs them, and gives those that failed."""
+    alone, begun, libraries = [], [], []
     with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
-        others = [pool.submit(run_beside, it) for it in programs if it.name not in ALONE]
-        for other in concurrent.futures.as_completed(others):
-            program, passed, said = other.result()
+        try:
+            for program in built(options, libraries):
+                if program.name in ALONE:
+                    alone.append(program)
+                else:
+                    begun.append((program, pool.submit(run_beside, program)))
+            for program in examples(libraries):
+                begun.append((program, pool.submit(run_beside, program)))
+        except NotBuilt:
+            pool.shutdown(cancel_futures=True)
+            raise
+        others = [passed for _, passed in begun]
+        tell_when_done(others)
+        failed = []
+        for program in sorted(alone, key=lambda it: ALONE.index(it.name)):
+            if program.name != WAITS:
+                concurrent.futures.wait(others)
             heading(program)
-            sys.stdout.buffer.write(said)
-            sys.stdout.flush()
-            failed += [] if passed else [program]
-    return failed
+            failed += [] if run(program) else [program]
+    return failed + [program for program, passed in begun if not passed.result()]
+
+
+def tell_when_done(others):
+    """Names a file to the programs begun from now on, whose lock is kept until the others have ended."""
+    busy = tempfile.NamedTemporaryFile(prefix="trunkline-busy.")
+    fcntl.flock(busy, fcntl.LOCK_EX)
+    os.environ["TRUNKLINE_BUSY"] = busy.name
+
+    def wait():
+        concurrent.futures.wait(others)
+        fcntl.flock(busy, fcntl.LOCK_UN)
+
+    threading.Thread(target=wait).start()
+    # The file goes with this program.
+    atexit.register(busy.close)
 
 
 def tell_skipped(notes):
@@ -99,12 +150,11 @@ def tell_skipped(notes):
 
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-    programs, libraries = build(sys.argv[1:])
     with tempfile.NamedTemporaryFile(prefix="trunkline-skips.") as notes:
         # Some tests become other users.
         os.chmod(notes.name, 0o666)
         os.environ["TRUNKLINE_SKIP_LOG"] = notes.name
-        failed = run_all(programs + examples(libraries))
+        failed = run_all(sys.argv[1:])
         tell_skipped(notes)
     for program in failed:
         print(f"failed: {program.title}", file=sys.stderr)
@@ -114,5 +164,7 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
+    except NotBuilt as error:
+        sys.exit(error.args[0])
     except KeyboardInterrupt:
         sys.exit(130)

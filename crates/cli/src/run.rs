@@ -46,6 +46,9 @@ pub struct Args {
     capture: CaptureArgs,
     #[command(flatten)]
     threads: ThreadsArgs,
+    /// Largest number of attempts at a cell in real time, until it is not INVALID [default: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    attempts: Option<u32>,
     #[command(flatten)]
     effort: EffortArgs,
     /// Print run.json instead of the table
@@ -78,7 +81,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let out = &args.out;
     let destination = args.out.destination()?;
     let kept = out.out.as_ref().map(|target| kept(args.resume, target, &cells)).transpose()?;
-    let setup = Setup { console, kept: kept.clone(), ..Setup::default() };
+    let setup = Setup { attempts: args.attempts, console, kept: kept.clone() };
     let engines = setup.engines(&args.engine);
     let batch = Batch { cells, engines, threads: args.threads.number() };
     let refused = |error: &BatchError| args.file.refused(error);

@@ -71,9 +71,34 @@ pub fn foreign(moment: Duration) -> f64 {
     busy.iter().sum::<f64>() / busy.len().max(1) as f64
 }
 
+/// The first of at most `looks` values that is no more than `most`, or else the last: a machine that is about to be
+/// quiet is waited for, since a run that begins before is INVALID whatever comes.
+pub fn calm(looks: u32, most: f64, mut look: impl FnMut() -> f64) -> f64 {
+    let mut share = look();
+    for _ in 1..looks {
+        if share <= most {
+            break;
+        }
+        share = look();
+    }
+    share
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_machine_that_comes_to_rest_is_waited_for() {
+        let after = |shares: &[f64]| {
+            let mut left = shares.iter().copied();
+            let found = calm(3, 0.25, || left.next().expect("no more looks than three"));
+            (found, left.count())
+        };
+        assert_eq!(after(&[0.1, 0.0, 0.0]), (0.1, 2), "a quiet one is not waited for");
+        assert_eq!(after(&[0.9, 0.2, 0.0]), (0.2, 1));
+        assert_eq!(after(&[0.9, 0.8, 0.7, 0.0]), (0.7, 1), "not for ever");
+    }
 
     #[test]
     fn shares_are_of_the_time_between() {

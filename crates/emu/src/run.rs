@@ -9,7 +9,7 @@ use crate::options::AtWork;
 use crate::plan::Plan;
 use crate::rights::get_rights;
 use crate::turn::Turn;
-use crate::validity::Machine;
+use crate::validity::{FOREIGN, Machine};
 use crate::{EmuError, Options, Progress, flows};
 use std::thread;
 use std::time::Duration;
@@ -24,6 +24,8 @@ use trunkline_scenario::Network as Lowered;
 const TURN: Duration = Duration::from_secs(3600);
 /// For how long it is looked what others do with the processors.
 const MOMENT: Duration = Duration::from_millis(200);
+/// How often, while they do too much for a run: one that begins then is INVALID.
+const LOOKS: u32 = 10;
 /// How long what was sent to make connections may be under way.
 const SETTLING: Span = Span::from_secs(3);
 
@@ -90,7 +92,8 @@ fn once(
     options: &Options<'_>,
     attempt: u32,
 ) -> Result<Run, EmuError> {
-    let (scenario, foreign) = (lowered.scenario(), load::foreign(MOMENT));
+    let look = || if options.is_cancelled() { 0.0 } else { load::foreign(MOMENT) };
+    let (scenario, foreign) = (lowered.scenario(), load::calm(LOOKS, FOREIGN, look));
     let laboratory = Laboratory::build(scenario, plan, state)?;
     let cpu = spare_processor(&laboratory);
     let capture = options.console.and_then(Console::next_capture);

@@ -161,13 +161,13 @@ fn scrambled(index: u64, below: u64) -> u64 {
 
 #[test]
 fn a_signal_at_any_early_moment_leaves_nothing() {
-    let host = Host::alone();
+    let host = Host::beside();
     let Some(namespace) = host.separate() else { return };
     let _neighbours = Neighbours::build(namespace);
     let before = settings(namespace);
     for index in 0..40 {
         let running = host.start(&["shell", "--best-effort", "--", "true"]);
-        thread::sleep(Duration::from_micros(scrambled(index, 80_000)));
+        thread::sleep(Duration::from_micros(scrambled(index, 120_000)));
         running.signal(Signal::TERM);
         let outcome = running.finish();
         assert_eq!(files_of(outcome.pid), [""; 0], "{index}: {outcome:#?}");

@@ -1,6 +1,7 @@
 //! `trunkline verify` and `trunkline calibrate` as commands. What they measure belongs to the machine; that
 //! they count all of it, and that status and words say the same, does not.
 
+use crate::plane::shown;
 use crate::support::{Host, Outcome, Running, skipped};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -63,10 +64,11 @@ fn verify_in_words_says_holds_or_fails() {
 #[test]
 fn a_stall_while_verify_measures_is_never_held() {
     let host = Host::alone();
-    let options = [&VERIFY[..], &["--duration", "8s", "--json"]].concat();
+    let options = [&VERIFY[..], &["--duration", "3s", "--json"]].concat();
     let Some(running) = start(&host, &options) else { return };
-    // The laboratory is built and the baseline measured within this time; the run takes eight seconds.
-    sleep(Duration::from_millis(4500));
+    // The laboratory is built and the baseline measured once frames enter the path.
+    shown(&host, &running);
+    sleep(Duration::from_millis(300));
     running.signal(Signal::STOP);
     sleep(Duration::from_millis(400));
     running.signal(Signal::CONT);

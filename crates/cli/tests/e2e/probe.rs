@@ -85,7 +85,7 @@ fn transfers_fill_the_path_and_delay_what_goes_beside_them() {
     let Some(between) = Between::alone("rate=8mbit delay=10ms limit=50KB") else { return };
     let server = between.serve(&[]);
     let bulk =
-        ["bulk", "--duration", "3s", "--direction", "both", "--congestion", "reno", "--json"];
+        ["bulk", "--duration", "1500ms", "--direction", "both", "--congestion", "reno", "--json"];
     let result = done(between.probe(&bulk));
     for found in result["runs"][0]["directions"].as_array().unwrap() {
         let rate = number(&found["goodput_bit_per_s"]);
@@ -93,7 +93,7 @@ fn transfers_fill_the_path_and_delay_what_goes_beside_them() {
         assert_eq!(found["congestion"], "reno");
     }
     let load =
-        ["load", "--duration", "3s", "--warmup", "1s", "--idle", "1s", "--congestion", "reno"];
+        ["load", "--duration", "2s", "--warmup", "1s", "--idle", "1s", "--congestion", "reno"];
     let result = done(between.probe(&[&load[..], &["--json"]].concat()));
     let median = &result["worse"]["quantiles"][0];
     assert!((20.0..35.0).contains(&number(&median["idle"])), "{median}");
@@ -167,7 +167,7 @@ fn a_path_that_is_down_is_waited_for() {
 
 #[test]
 fn garbage_and_silent_clients_do_no_harm() {
-    let Some(between) = Between::alone("delay=1ms") else { return };
+    let Some(between) = Between::beside("delay=1ms") else { return };
     let server = between.serve(&[]);
     let flag = AtomicBool::new(false);
     let result = std::thread::scope(|scope| {

@@ -22,7 +22,7 @@ fn sleeps(pid: u32) -> u64 {
 /// The number of times that the dataplane of a run with these options goes to sleep within a second.
 fn sleeps_in_a_second(host: &Host, options: &[&str]) -> (u64, Outcome) {
     let shell = ["shell", "--no-outside", "--json", "--best-effort", "--delay", "5ms"];
-    let program = ["--", "sh", "-c", "echo ready >&2; sleep 3"];
+    let program = ["--", "sh", "-c", "echo ready >&2; sleep 2"];
     let mut running: Running = host.start(&[&shell[..], options, &program].concat());
     running.await_line("ready");
     sleep(Duration::from_millis(500));

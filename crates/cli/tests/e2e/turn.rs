@@ -3,9 +3,10 @@
 //! On a machine of few processors runs make each other late. A test is alone if it judges what was measured in real
 //! time, compares settings of the whole machine, or looks at what a killed run leaves, which the next run sweeps. All
 //! others wait most of their time, and share. Who shares goes first: the machine would stand still while one that is
-//! to be alone waits for the last sharer.
+//! to be alone waits for the last sharer. Nobody is alone while other test programs run (`scripts/test.py`).
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::fs::File;
+use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
 
 /// Tests that share the machine at the same time: one more than the processors of the smallest machine in use, for they
 /// wait most of their time.
@@ -15,7 +16,16 @@ static MACHINE: Machine = Machine::new();
 
 /// Waits until nobody else has the machine, or wants to share it.
 pub fn alone() -> Turn {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(await_quiet);
     MACHINE.alone()
+}
+
+/// Waits until other test programs have ended: who started this one keeps the lock of a file that it names till then.
+fn await_quiet() {
+    if let Some(file) = std::env::var_os("TRUNKLINE_BUSY") {
+        File::open(file).unwrap().lock_shared().unwrap();
+    }
 }
 
 /// Waits until nobody has the machine alone, and fewer than [`SHARERS`] share it.
