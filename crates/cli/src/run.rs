@@ -65,15 +65,17 @@ Examples:
 
 /// Runs, prints and writes.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let (mut cells, text) = args.file.read()?;
+    engines::get_rights(&args.engine);
+    let watch = Watch::start()?;
+    // On a thread of its own, as the runs are: the C library gives its heap to them, with what reading has given back.
+    let file = args.file.clone();
+    let (mut cells, text) = watch.during(move || file.read())??;
     if let Some(seed) = args.seed {
         reseed(&mut cells, seed).map_err(|error| args.file.refused(&error))?;
     }
     if let Some(samples) = args.samples {
         cells.iter_mut().for_each(|cell| cell.samples = samples);
     }
-    engines::get_rights(&args.engine);
-    let watch = Watch::start()?;
     let (console, _control) = args.capture.console(&args.engine)?;
     let out = &args.out;
     let destination = args.out.destination()?;
@@ -101,7 +103,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         false => output::line(terminal(&report).trim_end())?,
     }
     verdict(&report, &violations)?;
-    validity::check(report.runs.iter(), args.effort)
+    let valid = validity::check(report.runs.iter(), args.effort);
+    // The program ends: to give back every sample by itself would be a twentieth of a large run's work.
+    std::mem::forget(report);
+    valid
 }
 
 /// Writes the report if that is asked for.
