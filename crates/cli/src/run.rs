@@ -65,17 +65,15 @@ Examples:
 
 /// Runs, prints and writes.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    engines::get_rights(&args.engine);
-    let watch = Watch::start()?;
-    // On a thread of its own, as the runs are: the C library gives its heap to them, with what reading has given back.
-    let file = args.file.clone();
-    let (mut cells, text) = watch.during(move || file.read())??;
+    let (mut cells, text) = args.file.read()?;
     if let Some(seed) = args.seed {
         reseed(&mut cells, seed).map_err(|error| args.file.refused(&error))?;
     }
     if let Some(samples) = args.samples {
         cells.iter_mut().for_each(|cell| cell.samples = samples);
     }
+    engines::get_rights(&args.engine);
+    let watch = Watch::start()?;
     let (console, _control) = args.capture.console(&args.engine)?;
     let out = &args.out;
     let destination = args.out.destination()?;
