@@ -60,7 +60,7 @@ class Runs:
         self.empty = scenario(folder, shape, number, HARDLY)
         self.bytes = 0
         # A directory of results has charts of each traffic.
-        _, _, said = spent([*self.command, self.whole, "--samples", "none", "--json"])
+        _, _, said = spent([*self.command, self.whole, "--json"])
         links = (link for run in json.loads(said)["runs"] for link in run["links"])
         self.hops = sum(link["delivered"] for link in links)
 
