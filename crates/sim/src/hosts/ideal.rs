@@ -68,8 +68,7 @@ impl World<'_> {
             && end.hears == ProtocolKind::Datagrams
             && end.doing == Doing::Reading
             && !id.is_sender()
-            && matches!(end.protocol, ProtocolEnd::Datagrams(_))
-            && now > Time::ZERO;
+            && matches!(end.protocol, ProtocolEnd::Datagrams(_));
         let (true, Some(trace)) = (waits, parcel.trace) else { return false };
         let Some(Posted { left, stamp }) = self.segments.posted(place).and_then(Option::take)
         else {
