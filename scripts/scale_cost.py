@@ -11,7 +11,7 @@ that the process ever held, less what it holds with ten flows; what is under way
 """
 
 import argparse
-import csv
+import json
 import os
 import pathlib
 import statistics
@@ -59,11 +59,10 @@ class Runs:
         self.whole = scenario(folder, shape, number, length)
         self.empty = scenario(folder, shape, number, HARDLY)
         self.bytes = 0
-        results = folder / f"{shape}-{number}"
-        spent([*self.command, self.whole, "--out", results, "--force"])
-        with (results / "links.csv").open() as lines:
-            rows = csv.DictReader(line for line in lines if not line.startswith("#"))
-            self.hops = sum(int(row["delivered"]) for row in rows)
+        # A directory of results has charts of each traffic.
+        _, _, said = spent([*self.command, self.whole, "--json"])
+        links = (link for run in json.loads(said)["runs"] for link in run["links"])
+        self.hops = sum(link["delivered"] for link in links)
 
     def nanos(self):
         whole, self.bytes, _ = spent([*self.command, self.whole])

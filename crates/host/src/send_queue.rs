@@ -136,7 +136,8 @@ impl<C> SendQueue<C> {
 
     /// The companions of the message that ends with the unit which makes it `units` in all.
     pub fn ending_with(&mut self, units: u64) -> Option<&mut C> {
-        let found = self.messages.iter_mut().find(|message| message.units == units);
+        let at = self.messages.partition_point(|message| message.units < units);
+        let found = self.messages.get_mut(at).filter(|message| message.units == units);
         found.map(|message| &mut message.carried)
     }
 

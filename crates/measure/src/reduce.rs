@@ -79,7 +79,9 @@ impl TrafficRun {
         if self.amounts {
             return if self.samples.is_empty() { Vec::new() } else { vec![0] };
         }
-        let sizes: BTreeSet<u64> = self.samples.iter().map(|sample| sample.size).collect();
+        // Most stand beside others of the same size.
+        let alike = self.samples.chunk_by(|one, next| one.size == next.size);
+        let sizes: BTreeSet<u64> = alike.map(|alike| alike[0].size).collect();
         sizes.into_iter().collect()
     }
 
@@ -91,7 +93,7 @@ impl TrafficRun {
 
     /// The number of flows that have measurements of one size.
     pub fn flows(&self, size: u64) -> usize {
-        let kept = || self.of_size(size).map(|sample| sample.flow).collect::<BTreeSet<u32>>().len();
+        let kept = || self.flows_of(size).map(|(flow, _)| flow).collect::<BTreeSet<u32>>().len();
         self.streamed(size).map_or_else(kept, Streamed::flows)
     }
 
@@ -147,8 +149,27 @@ impl TrafficRun {
 
     /// The measurements of one size that are kept, flow by flow in order of time.
     pub fn of_size(&self, size: u64) -> impl Iterator<Item = &Sample> {
+        self.among(&self.samples, size)
+    }
+
+    /// Those of one size among `samples`.
+    fn among<'a>(
+        &self,
+        samples: &'a [Sample],
+        size: u64,
+    ) -> impl Iterator<Item = &'a Sample> + use<'a> {
         let all = self.amounts && size == 0;
-        self.samples.iter().filter(move |sample| all || sample.size == size)
+        samples.iter().filter(move |sample| all || sample.size == size)
+    }
+
+    /// Those of one size, by the flow of which several stand side by side: a flow may occur more than once.
+    fn flows_of(&self, size: u64) -> impl Iterator<Item = (u32, impl Iterator<Item = &Sample>)> {
+        let flows = self.samples.chunk_by(|one, next| one.flow == next.flow);
+        flows.filter_map(move |flow| {
+            let mut found = self.among(flow, size).peekable();
+            found.peek()?;
+            Some((flow[0].flow, found))
+        })
     }
 
     /// The delays of those kept.
@@ -164,8 +185,8 @@ impl TrafficRun {
     /// A quantity of the measurements of one size that are kept, one list for each flow in ascending order.
     pub fn by_flow(&self, size: u64, quantity: Quantity) -> Vec<Vec<f64>> {
         let mut flows: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-        for sample in self.of_size(size) {
-            flows.entry(sample.flow).or_default().push(quantity.of(sample));
+        for (flow, samples) in self.flows_of(size) {
+            flows.entry(flow).or_default().extend(samples.map(|sample| quantity.of(sample)));
         }
         flows.into_values().collect()
     }

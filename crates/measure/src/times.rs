@@ -1,6 +1,6 @@
 //! A histogram of times that costs the same however many are recorded.
 
-use hdrhistogram::Histogram;
+use hdrhistogram::{Counter, Histogram};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::OnceLock;
@@ -66,8 +66,9 @@ pub(crate) const TOO_MANY: &str = "a histogram of more than 2^64 values";
 pub(crate) const OTHERWISE: &str = "a histogram that is not as histograms are written";
 
 /// The number of recordings of each value that a histogram tells apart.
-pub(crate) fn recorded(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
-    histogram.iter_recorded().map(|it| (it.value_iterated_to(), it.count_at_value())).collect()
+pub(crate) fn recorded<C: Counter>(histogram: &Histogram<C>) -> Vec<(u64, u64)> {
+    let each = histogram.iter_recorded();
+    each.map(|it| (it.value_iterated_to(), it.count_at_value().as_u64())).collect()
 }
 
 /// The number of values that these counts tell of, if 64 bits hold it.
@@ -134,6 +135,8 @@ const FEW: usize = 64;
 enum Spread {
     /// In ascending order, each time as the longest of those that the histogram does not tell apart.
     Few(Vec<(u64, u64)>),
+    /// Fewer than 2^32 recordings, in half the memory.
+    Narrow(Histogram<u32>),
     Many(Histogram<u64>),
 }
 
@@ -142,20 +145,29 @@ fn histogram() -> Histogram<u64> {
     reaching(LONGEST)
 }
 
-/// A histogram of times up to `nanos` and less than twice that: a kilobyte for each doubling from 128 ns on.
-fn reaching(nanos: u64) -> Histogram<u64> {
+/// A histogram of times up to `nanos` and less than twice that: a kilobyte for each doubling from 128 ns on, or half of
+/// one.
+fn reaching<C: Counter>(nanos: u64) -> Histogram<C> {
     let longest = (u64::MAX >> nanos.max(2).leading_zeros()).min(LONGEST);
     Histogram::new_with_bounds(1, longest, DIGITS).expect("the histogram accepts these bounds")
 }
 
 /// Records in a histogram, which becomes one that reaches farther if it has to.
-fn record_in(histogram: &mut Histogram<u64>, nanos: u64, count: u64) {
+fn record_in<C: Counter>(histogram: &mut Histogram<C>, nanos: u64, count: C) {
     if nanos > histogram.high() && histogram.high() < LONGEST {
         let mut farther = reaching(nanos);
         farther.add(&*histogram).expect("it reaches farther");
         *histogram = farther;
     }
     histogram.saturating_record_n(nanos, count);
+}
+
+/// The same recordings, with room for as many as there may be.
+fn widened(histogram: &Histogram<u32>) -> Histogram<u64> {
+    let mut many = reaching(histogram.high());
+    let all = recorded(histogram);
+    all.iter().for_each(|&(time, count)| many.saturating_record_n(time, count));
+    many
 }
 
 /// A histogram of nothing, which knows what times are told apart.
@@ -168,6 +180,14 @@ impl Spread {
     fn record(&mut self, nanos: u64, count: u64) {
         let few = match self {
             Spread::Many(histogram) => return record_in(histogram, nanos, count),
+            Spread::Narrow(histogram) => {
+                let fits = u32::try_from(histogram.len().saturating_add(count)).is_ok();
+                if fits {
+                    return record_in(histogram, nanos, count as u32);
+                }
+                *self = Spread::Many(widened(histogram));
+                return self.record(nanos, count);
+            }
             Spread::Few(few) => few,
         };
         let longest = scale().highest_equivalent(nanos);
@@ -177,10 +197,11 @@ impl Spread {
                 few.insert(place, (longest, count))
             }
             Err(_) => {
-                let mut many = reaching(few.last().map_or(nanos, |&(time, _)| time.max(nanos)));
-                few.iter().for_each(|&(time, count)| many.saturating_record_n(time, count));
-                many.saturating_record_n(nanos, count);
-                *self = Spread::Many(many);
+                let farthest = few.last().map_or(nanos, |&(time, _)| time.max(nanos));
+                let few = std::mem::take(few);
+                *self = Spread::Narrow(reaching(farthest));
+                few.iter().for_each(|&(time, count)| self.record(time, count));
+                self.record(nanos, count);
             }
         }
     }
@@ -188,6 +209,7 @@ impl Spread {
     fn count(&self) -> u64 {
         match self {
             Spread::Few(few) => few.iter().map(|&(_, count)| count).sum(),
+            Spread::Narrow(histogram) => histogram.len(),
             Spread::Many(histogram) => histogram.len(),
         }
     }
@@ -196,6 +218,7 @@ impl Spread {
     fn quantile(&self, share: f64) -> u64 {
         let few = match self {
             Spread::Few(few) => few,
+            Spread::Narrow(histogram) => return histogram.value_at_quantile(share),
             Spread::Many(histogram) => return histogram.value_at_quantile(share),
         };
         let rank = ((share.min(1.0) * self.count() as f64).ceil() as u64).max(1);
@@ -217,6 +240,7 @@ impl Spread {
                 let short = few.iter().filter(|&&(time, _)| time <= bound);
                 short.map(|&(_, count)| count).sum()
             }
+            Spread::Narrow(histogram) => histogram.count_between(0, nanos),
             Spread::Many(histogram) => histogram.count_between(0, nanos),
         }
     }
@@ -236,6 +260,7 @@ impl Times {
     fn recorded(&self) -> Vec<(u64, u64)> {
         match &self.spread {
             Spread::Few(few) => few.clone(),
+            Spread::Narrow(histogram) => recorded(histogram),
             Spread::Many(histogram) => recorded(histogram),
         }
     }
@@ -407,11 +432,24 @@ mod tests {
     fn a_small_one_reaches_no_farther_than_its_times() {
         let mut times = Times::small();
         (0..1000).for_each(|micros| times.record(Span::from_micros(micros)));
-        let Spread::Many(histogram) = &times.spread else { panic!("they are many") };
+        let Spread::Narrow(histogram) = &times.spread else { panic!("they are many") };
         assert_eq!(histogram.high(), (1 << 20) - 1);
         times.record(Span::from_nanos(u64::MAX));
-        let Spread::Many(histogram) = &times.spread else { panic!("they are many") };
+        let Spread::Narrow(histogram) = &times.spread else { panic!("they are many") };
         assert_eq!(histogram.high(), LONGEST);
+    }
+
+    #[test]
+    fn more_recordings_than_32_bits_count_are_all_counted() {
+        let (mut small, mut whole) = (Times::small(), Times::default());
+        for micros in 0..100 {
+            for times in [&mut small, &mut whole] {
+                times.record_many(Span::from_micros(micros), 100_000_000);
+            }
+        }
+        assert_eq!((small.count(), &small), (10_000_000_000, &whole));
+        assert_eq!(small.percentiles(), whole.percentiles());
+        assert_eq!(Counted::from(small), Counted::from(whole));
     }
 
     #[test]

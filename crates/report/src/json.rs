@@ -221,9 +221,9 @@ fn summed(summary: &Summary<'_>) -> Value {
         "max_ns": spread.map(|spread| spread.max),
         "median_low_ns": intervals.median.map(|interval| interval.low),
         "median_high_ns": intervals.median.map(|interval| interval.high),
-        "flow_bytes_per_s": summary.throughput.map(|rate| rate.per_conversation),
-        "total_bytes_per_s": summary.total,
-        "flows": summary.throughput.map(|rate| rate.conversations),
+        "flow_bytes_per_s": summary.throughput().map(|rate| rate.per_conversation),
+        "total_bytes_per_s": summary.total(),
+        "flows": summary.throughput().map(|rate| rate.conversations),
         "ledger_ns": ledger.map(|(_, mean)| mean.as_nanos()).collect::<Vec<u64>>(),
     })
 }

@@ -298,7 +298,7 @@ impl<'a> Table<'a> {
                     row.estimator
                 )
             }
-            (Some(row), count) if row.estimate.is_none() && row.throughput.is_none() => {
+            (Some(row), count) if row.estimate.is_none() && row.throughput().is_none() => {
                 format!("the rule '{}' leaves none of {count} measurements", row.estimator)
             }
             (Some(_), _) => "what was measured took no time".into(),

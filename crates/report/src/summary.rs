@@ -22,10 +22,8 @@ pub(crate) struct Summary<'a> {
     pub(crate) estimator: Estimator,
     /// In the quantity's own unit: nanoseconds, or bytes for each second. Its interval stands apart.
     pub(crate) estimate: Option<Estimate>,
-    pub(crate) throughput: Option<Throughput>,
-    /// Of all flows together, in bytes per second.
-    pub(crate) total: Option<f64>,
     pub(crate) count: u64,
+    throughput: OnceCell<Option<Throughput>>,
     intervals: OnceCell<Intervals>,
 }
 
@@ -119,8 +117,6 @@ fn summary<'a>(
     let count = size.map_or(0, |size| traffic.count(size));
     let flows = size.map_or(0, |size| traffic.flows(size));
     let estimator = rule(shown.estimator, flows as u64 == count);
-    // A rule made for delays, such as the least of all, would flatter rates.
-    let rate_rule = if is_rate(shown.quantity) { estimator } else { Estimator::Mean };
     let estimate = size.and_then(|size| traffic.point(size, shown.quantity, estimator));
     let estimate = estimate.map(|estimate| in_unit(estimate, shown.quantity));
     Summary {
@@ -131,11 +127,8 @@ fn summary<'a>(
         quantity: shown.quantity,
         estimator,
         estimate: estimate.filter(|estimate| estimate.value.is_finite()),
-        throughput: size
-            .and_then(|size| traffic.throughput(size, rate_rule))
-            .filter(|throughput| throughput.sum.is_finite()),
-        total: size.and_then(|size| traffic.total_rate(size)),
         count,
+        throughput: OnceCell::new(),
         intervals: OnceCell::new(),
     }
 }
@@ -170,15 +163,30 @@ impl Summary<'_> {
     /// The same for a quantity of the same kind.
     pub(crate) fn value_of(&self, quantity: Quantity) -> Option<(f64, f64)> {
         match quantity {
-            Quantity::Rate => self.throughput.map(|rate| (rate.per_conversation, rate.deviation)),
+            Quantity::Rate => self.throughput().map(|rate| (rate.per_conversation, rate.deviation)),
             Quantity::TotalRate => {
-                let deviation = self.throughput.map_or(0.0, |rate| rate.deviation);
-                self.total.map(|total| (total, deviation))
+                let deviation = self.throughput().map_or(0.0, |rate| rate.deviation);
+                self.total().map(|total| (total, deviation))
             }
             Quantity::Delay | Quantity::Response => {
                 self.estimate.map(|estimate| (estimate.value, estimate.deviation))
             }
         }
+    }
+
+    /// The flows' own rates, worked out when first asked for. The terminal shows none beside delays.
+    pub(crate) fn throughput(&self) -> Option<Throughput> {
+        *self.throughput.get_or_init(|| {
+            // A rule made for delays, such as the least of all, would flatter rates.
+            let rule = if is_rate(self.quantity) { self.estimator } else { Estimator::Mean };
+            let found = self.size.and_then(|size| self.traffic.throughput(size, rule));
+            found.filter(|throughput| throughput.sum.is_finite())
+        })
+    }
+
+    /// The rate of all flows together, in bytes per second.
+    pub(crate) fn total(&self) -> Option<f64> {
+        self.size.and_then(|size| self.traffic.total_rate(size))
     }
 
     /// How far its figures can be trusted.

@@ -101,9 +101,9 @@ fn ends(rows: &mut Rows<'_>, interval: Option<Interval>) {
 
 fn counts(rows: &mut Rows<'_>, summary: &Summary<'_>) {
     let (traffic, packets) = (summary.traffic, summary.traffic.packets);
-    rows.rounded(summary.throughput.map(|rate| rate.per_conversation));
-    rows.rounded(summary.total);
-    rows.rounded(summary.throughput.map(|rate| rate.conversations as f64));
+    rows.rounded(summary.throughput().map(|rate| rate.per_conversation));
+    rows.rounded(summary.total());
+    rows.rounded(summary.throughput().map(|rate| rate.conversations as f64));
     for count in [traffic.delivered_bytes, traffic.retransmissions, traffic.timeouts] {
         rows.number(count);
     }

@@ -83,11 +83,11 @@ impl World<'_> {
         let now = self.net.now();
         match action {
             Action::Write { bytes, end, fresh } => {
+                if fresh && end && self.posts(id) {
+                    return self.post(id, bytes);
+                }
                 if fresh {
                     self.ends[id.index()].trail.restart(now);
-                    if end && self.posts(id) {
-                        return self.post(id, bytes);
-                    }
                 }
                 let cost = self.host_of(id).processor.write.of(u64::from(bytes));
                 let cost = cost + self.disturbance(id);

@@ -36,6 +36,9 @@ impl World<'_> {
             return self.gone(id, parcel.tag);
         }
         host.memory = held;
+        if self.hears_at_once(id) {
+            return self.understand(id, Received::whole(&parcel, false, flying));
+        }
         let cost = self.board_cost(id, &parcel);
         match self.keep_received(id, &parcel, flying) {
             Some(pieces) => {
@@ -175,12 +178,12 @@ impl World<'_> {
         let hears = self.ends[id.index()].hears;
         let is_control = self.is_control(hears, parcel.tag);
         let end = &mut self.ends[id.index()];
-        let (part, segment) = match hears {
-            ProtocolKind::Urp | ProtocolKind::Characters => {
-                (tag::unpack(parcel.tag, end.accepted), None)
-            }
-            _ => (Part::data(Extent::default()), Some((parcel.tag as u32, parcel.ecn))),
-        };
+        if !hears.is_urp() {
+            end.received.push_tight(Received::whole(parcel, is_control, flying));
+            end.incomplete += 1;
+            return Some(std::mem::take(&mut end.incomplete));
+        }
+        let part = tag::unpack(parcel.tag, end.accepted);
         let incomplete = hears == ProtocolKind::Urp && tag::is_data(parcel.tag);
         if incomplete
             && end.incomplete > 0
@@ -191,7 +194,8 @@ impl World<'_> {
             last.envelopes += envelopes;
             return None;
         }
-        end.received.push_tight(Received { part, segment, is_control, envelopes, flying });
+        let received = Received { part, segment: None, is_control, envelopes, flying };
+        end.received.push_tight(received);
         end.incomplete += 1;
         (!incomplete).then(|| std::mem::take(&mut end.incomplete))
     }
@@ -292,6 +296,15 @@ impl World<'_> {
         let held = std::mem::take(&mut end.held);
         self.spare.give_back(&mut self.net, end.completing.take());
         self.hosts[end.host].memory -= held;
+    }
+}
+
+impl Received {
+    /// A packet that waits among the segments.
+    fn whole(parcel: &Parcel, is_control: bool, flying: Option<Box<Flying>>) -> Received {
+        let (part, envelopes) = (Part::data(Extent::default()), parcel.size);
+        let segment = Some((parcel.tag as u32, parcel.ecn));
+        Received { part, segment, is_control, envelopes, flying }
     }
 }
 

@@ -14,9 +14,9 @@ use super::unsteady::Unsteady;
 use super::world::{HostPlaces, HostState, World};
 use crate::SimError;
 use crate::network::{LinkId, MediumId, Network, RouteId};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use trunkline_core::{Channel, Hosts, Recent, Time};
-use trunkline_measure::Samples;
+use trunkline_measure::{Samples, Trail};
 use trunkline_path::{LinkSpec, Schedule};
 use trunkline_scenario::{
     Crossing, Host, Interface, Lane, Network as Lowered, Processor, Scenario, Traffic, Transport,
@@ -65,6 +65,7 @@ impl<'a> World<'a> {
             reorders: lowered.lanes().iter().filter_map(Lane::link).any(reorders),
             spare: Spare::default(),
             brought: Vec::new(),
+            at_once: Trail::new(Time::ZERO),
             standing: (Time::ZERO, 0),
         })
     }
@@ -101,6 +102,8 @@ struct Builder<'a> {
     arrives_at: Vec<EndId>,
     /// The settings of TCP that came last.
     lately: Recent<tcp::Settings>,
+    /// Hosts on whose processors applications work.
+    worked: HashSet<usize>,
 }
 
 impl<'a> Builder<'a> {
@@ -118,6 +121,7 @@ impl<'a> Builder<'a> {
             heard: HashMap::new(),
             arrives_at: Vec::new(),
             lately: Recent::default(),
+            worked: worked(lowered),
         };
         for (place, lane) in (0..).zip(lowered.lanes()) {
             let id = builder.lane(place, lane);
@@ -213,8 +217,9 @@ impl<'a> Builder<'a> {
             let opens = route == there;
             let protocol = ProtocolEnd::new(languages, habits, opens, &traffic.name, &mut lately)?;
             let Host { processor, interface, .. } = &scenario.hosts[host];
+            let ideal = is_ideal(processor, interface) && !self.worked.contains(&host);
             let end = End::new(
-                (host, Described { processor, interface, ideal: is_ideal(processor, interface) }),
+                (host, Described { processor, interface, ideal }),
                 (index, flow),
                 route,
                 app,
@@ -253,6 +258,15 @@ impl<'a> Builder<'a> {
         self.net.introduce(channel, hosts, &links);
         self.net.add_route(channel, &links)
     }
+}
+
+/// The hosts on whose processors applications work: those that store what they read.
+fn worked(lowered: &Lowered<'_>) -> HashSet<usize> {
+    let traffic = lowered.scenario().traffic.iter().enumerate();
+    let stores = |traffic: &Traffic| matches!(traffic.workload, Workload::Push { store, .. } if !store.is_zero());
+    let storing = traffic.filter(|(_, traffic)| stores(traffic));
+    let flows = storing.flat_map(|(index, traffic)| (0..traffic.count).map(move |it| (index, it)));
+    flows.map(|(index, flow)| lowered.way(index, flow).to).collect()
 }
 
 /// Whether a host takes no time and sets no limit, whatever its interface is called.

@@ -70,7 +70,7 @@ pub(crate) enum Doing {
 pub(crate) struct Described<'a> {
     pub processor: &'a Processor,
     pub interface: &'a Interface,
-    /// Whether neither takes time or sets a limit.
+    /// Whether neither takes time or sets a limit, nor does an application work on the processor.
     pub ideal: bool,
 }
 

@@ -106,10 +106,7 @@ impl World<'_> {
             Outgoing::Characters(characters) => self.send_characters(id, characters),
             Outgoing::Control(control) => self.send_control(id, control),
             Outgoing::Datagram(datagram) => self.send_datagram(id, datagram),
-            Outgoing::Posted(size, posted) => {
-                let place = self.segments.put(Sent::Datagram(Some(posted)), None);
-                self.inject_packet(id, (size, 0), Ecn::NotEct, u64::from(place), true);
-            }
+            Outgoing::Posted(size, posted) => self.send_posted(id, size, posted),
             Outgoing::Segment(segment) => self.send_segment(id, segment),
             Outgoing::Frame(out) => self.send_frame(id, out),
         }

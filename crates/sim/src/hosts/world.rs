@@ -11,7 +11,7 @@ use super::serial::{Done, Serial};
 use crate::network::{Event, LinkId, Network};
 use std::collections::VecDeque;
 use trunkline_core::{Span, Stream, Time};
-use trunkline_measure::Waiting;
+use trunkline_measure::{Trail, Waiting};
 use trunkline_scenario::{HostPlace, Network as Lowered, Scenario};
 
 /// A host at work.
@@ -120,6 +120,8 @@ pub(crate) struct World<'a> {
     pub spare: Spare,
     /// What messages bring to their readers, to be used again.
     pub brought: Vec<Carried>,
+    /// The record of a datagram that an ideal host reads now.
+    pub at_once: Trail,
     /// The instant of the applications' last step, and how many there were before it at that instant.
     pub standing: (Time, u32),
 }
@@ -316,10 +318,11 @@ impl<'a> World<'a> {
     }
 
     /// Has the sender's clock brought to what the end waits for, before time goes on: what it waits for until then
-    /// takes none.
+    /// takes none. Who only listens to datagrams sends nothing, and nobody asks its clock.
     pub fn settle(&mut self, id: EndId) {
-        let unsettled = &mut self.ends[id.index()].unsettled;
-        if !std::mem::replace(unsettled, true) {
+        let end = &mut self.ends[id.index()];
+        let listens = !id.is_sender() && !end.protocol.is_connected();
+        if !listens && !std::mem::replace(&mut end.unsettled, true) {
             self.unsettled.push(id);
         }
     }

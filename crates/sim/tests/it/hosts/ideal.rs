@@ -3,7 +3,9 @@
 use crate::hosts::random::{ORDERLY, WILD};
 use crate::hosts::support::{run, scenario};
 use proptest::prelude::*;
+use trunkline_core::{Cause, Span};
 use trunkline_engine::{Run, check};
+use trunkline_measure::Sample;
 
 /// An interface with room for more than is ever sent.
 const ROOMY: &str = "[interface.roomy]\nmemory = 1000000000\n";
@@ -108,4 +110,48 @@ fn datagrams_of_one_instant_leave_together() {
     assert_eq!(ideal, long);
     let samples = &ideal.traffic[0].samples;
     assert!(samples.len() >= 1000, "{}", samples.len());
+}
+
+/// Both forms of a scenario: hosts that are ideal, and hosts whose interface has a limit that nothing reaches.
+fn both(traffic: &str, link: &str) -> [Run; 2] {
+    ["", "interface = \"roomy\"\n"].map(|interface| {
+        let host = |name| format!("[[host]]\nname = \"{name}\"\n{interface}");
+        run(&format!(
+            "stop_after = \"10s\"\n{ROOMY}{}{}[[link]]\nbetween = [\"a\", \"b\"]\n{link}\n{traffic}",
+            host("a"),
+            host("b")
+        ))
+    })
+}
+
+const PACED: &str = "[[traffic]]\nname = \"d\"\nkind = \"paced\"\nfrom = \"a\"\nto = \"b\"\nsize = 100\n\
+                     rate = \"100kbit/s\"\nduration = \"200ms\"\ntransport = \"datagram\"\n";
+
+/// An application that stores what it reads keeps the processor of its host, which is no ideal one then.
+#[test]
+fn datagrams_wait_for_an_application_that_works() {
+    for (from, to) in [("a", "b"), ("b", "a")] {
+        let push = format!(
+            "[[traffic]]\nname = \"p\"\nkind = \"push\"\nfrom = \"{from}\"\nto = \"{to}\"\nbytes = 6000\n\
+             repeat = 3\nstore = \"15ms\"\n"
+        );
+        let link = "rate = \"1Mbit/s\"\ndelay = \"1ms\"";
+        let [ideal, long] = both(&format!("{push}{PACED}"), link);
+        assert_eq!(ideal, long, "from {from} to {to}");
+        let waited = |sample: &Sample| sample.booked(Cause::Host) > Span::from_millis(1);
+        assert!(ideal.traffic[1].samples.iter().any(waited), "from {from} to {to}");
+    }
+}
+
+/// At the origin of time each step of a host waits its turn behind those of others, though it takes no time.
+#[test]
+fn at_the_origin_of_time_steps_take_their_turns() {
+    let tcp = "[[traffic]]\nname = \"t\"\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\nbytes = 5000\n\
+               transport = { kind = \"tcp\", profile = \"trunkline\" }\n";
+    for link in ["rate = \"1Mbit/s\"\ndelay = \"1ms\"", "delay = \"0s\""] {
+        for traffic in [format!("{PACED}{tcp}"), format!("{tcp}{PACED}")] {
+            let [ideal, long] = both(&traffic, link);
+            assert_eq!(ideal, long, "{link}");
+        }
+    }
 }
