@@ -11,6 +11,8 @@ use trunkline_transport::netblt::{Connection, Habits, Out, RateLaw};
 
 /// Datagrams that are kept at most of those that come with the answer to first words.
 const MOST_KEPT: usize = 64;
+/// A round trip at least, if it is not known which words were answered: NETBLT says an OPEN again after one and a half.
+const UNSURE: Span = Span::from_millis(667);
 
 /// A connection as it is proposed.
 #[derive(Debug, Clone)]
@@ -28,10 +30,13 @@ impl Proposed {
         if is_long { connection.leading() } else { connection }
     }
 
-    /// The same, whose OPEN and its copies went at `then`.
-    fn opened(self, then: Time, round: Span, is_long: bool) -> Connection {
+    /// The same, whose OPEN and its copies went at `then`, and if `is_again` once more: no round trip is known from it then.
+    fn opened(self, then: Time, round: Span, (is_long, is_again): (bool, bool)) -> Connection {
         let mut connection = self.connection(then, round, is_long);
         while connection.transmit(then).is_some() {}
+        if is_again {
+            connection.transmit(connection.deadline().unwrap_or(then));
+        }
         connection
     }
 
@@ -89,12 +94,15 @@ impl Flow<'_> {
             let now = self.link.now();
             self.call(&mut caller, now, &mut said);
             told(now.since(begun));
-            if let Some(Met { mut session, opened }) = self.listen(&mut caller, now)? {
+            if let Some(Met { mut session, opened, round }) = self.listen(&mut caller, now)? {
                 // What the path did not take while a session ended may have been its outage.
-                (self.round, self.packet) =
-                    (said[self.to].map_or(Span::ZERO, |(_, it)| now.since(it)), PACKETS[0]);
+                self.packet = PACKETS[0];
+                let (last, before) = said[self.to].unwrap_or((now, now));
+                self.round = now.since(before);
+                self.answer = round.unwrap_or(now.since(last).max(UNSURE));
                 if let (Some(at), Some(proposed)) = (opened, proposed.take()) {
-                    self.begin(&mut session, proposed.opened(at, self.round, is_long));
+                    let how = (is_long, round.is_none());
+                    self.begin(&mut session, proposed.opened(at, self.answer, how));
                 }
                 return Ok(session);
             }
@@ -113,7 +121,9 @@ impl Flow<'_> {
             true => {}
             false => said.fill(None),
         }
-        said[self.to] = Some((now, said[self.to].map_or(now, |(last, _)| last)));
+        // Words that go at one time were said once.
+        let earlier = said[self.to].filter(|it| it.0 < now);
+        said[self.to] = earlier.map(|(last, _)| (now, last)).or(said[self.to]).or(Some((now, now)));
         let to = self.to();
         self.link.was_too_long = false;
         (0..times).for_each(|_| self.link.put(to, |out| out.extend(words)));

@@ -147,7 +147,7 @@ fn early(near: &Secret) -> (Caller, Terms) {
     (Caller::begin(near, false, Some(early), Time::ZERO).unwrap(), terms)
 }
 
-/// An OPEN comes with the words of who has a key. It is said once, and words without it after that: either may be answered.
+/// An OPEN comes with the words of who has a key, and after a pause once more beside words without it: any may be answered.
 #[test]
 fn an_open_comes_with_first_words() {
     let key = Secret::Key(Key::new([7; 32]));
@@ -159,7 +159,10 @@ fn an_open_comes_with_first_words() {
         let mut door = Door::new(key.clone(), false);
         let Knock::Early(arrived) = door.knock(&words).unwrap() else { panic!("no OPEN") };
         assert_eq!((&arrived.terms, arrived.ports), (&terms, PORTS.turned()));
-        let plain = said(&mut caller);
+        let later = Time::ZERO + Span::from_secs(1);
+        assert_eq!(caller.say(later), Some((&words[..], 1)));
+        let plain = caller.say(later).unwrap().0.to_vec();
+        assert_eq!(caller.say(later), None);
         let Knock::Session(answer, _) = door.knock(&plain).unwrap() else { panic!("no session") };
         let answer = if is_answered_early { arrived.answer(is_taken) } else { answer };
         let met = caller.hear(Time::ZERO, &answer).unwrap().unwrap();
@@ -167,6 +170,33 @@ fn an_open_comes_with_first_words() {
         assert!(caller.hear(Time::ZERO, &answer).unwrap().is_none(), "once more");
         let same = arrived.session.id == met.session.id;
         assert_eq!(same, is_answered_early);
+    }
+}
+
+/// A pause after words with an OPEN is one and a half round trips if the code's exchange has shown one, otherwise half a second; an
+/// answer tells the round trip if it is known which words it answers.
+#[test]
+fn words_are_said_again_as_soon_as_their_answer_is_late() {
+    let at = |millis| Time::ZERO + Span::from_millis(millis);
+    for (again, pause) in [(false, 150), (true, 500)] {
+        let (mut caller, _) = early(&code("abc-234"));
+        let mut door = Door::new(code("abc-234"), false);
+        let words = caller.say(at(0)).unwrap().0.to_vec();
+        if again {
+            caller.say(at(500)).unwrap();
+        }
+        let Knock::Answer(answer) = door.knock(&words).unwrap() else { panic!("no answer") };
+        let now = if again { 600 } else { 100 };
+        assert!(caller.hear(at(now), &answer).unwrap().is_none());
+        let words = caller.say(at(now)).unwrap().0.to_vec();
+        assert_eq!(caller.due(), at(now + pause));
+        let Knock::Early(arrived) = door.knock(&words).unwrap() else { panic!("no OPEN") };
+        if again {
+            caller.say(at(now + pause)).unwrap();
+        }
+        let met = caller.hear(at(now + pause + 20), &arrived.answer(true)).unwrap().unwrap();
+        let round = (!again).then_some(Span::from_millis(pause + 20));
+        assert_eq!((met.opened, met.round), (Some(at(now)), round));
     }
 }
 
