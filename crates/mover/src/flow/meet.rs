@@ -30,13 +30,10 @@ impl Proposed {
         if is_long { connection.leading() } else { connection }
     }
 
-    /// The same, whose OPEN and its copies went at `then`, and if `is_again` once more: no round trip is known from it then.
-    fn opened(self, then: Time, round: Span, (is_long, is_again): (bool, bool)) -> Connection {
+    /// The same, whose OPEN and its copies went at `then`.
+    fn opened(self, then: Time, round: Span, is_long: bool) -> Connection {
         let mut connection = self.connection(then, round, is_long);
         while connection.transmit(then).is_some() {}
-        if is_again {
-            connection.transmit(connection.deadline().unwrap_or(then));
-        }
         connection
     }
 
@@ -101,8 +98,7 @@ impl Flow<'_> {
                 self.round = now.since(before);
                 self.answer = round.unwrap_or(now.since(last).max(UNSURE));
                 if let (Some(at), Some(proposed)) = (opened, proposed.take()) {
-                    let how = (is_long, round.is_none());
-                    self.begin(&mut session, proposed.opened(at, self.answer, how));
+                    self.begin(&mut session, proposed.opened(at, self.answer, is_long));
                 }
                 return Ok(session);
             }
@@ -121,9 +117,7 @@ impl Flow<'_> {
             true => {}
             false => said.fill(None),
         }
-        // Words that go at one time were said once.
-        let earlier = said[self.to].filter(|it| it.0 < now);
-        said[self.to] = earlier.map(|(last, _)| (now, last)).or(said[self.to]).or(Some((now, now)));
+        said[self.to] = Some((now, said[self.to].map_or(now, |(last, _)| last)));
         let to = self.to();
         self.link.was_too_long = false;
         (0..times).for_each(|_| self.link.put(to, |out| out.extend(words)));

@@ -30,7 +30,7 @@ pub struct Early {
 pub struct Met {
     /// The session.
     pub session: Session,
-    /// When the OPEN was said first that the receiver answers without another, if it does.
+    /// When the OPEN was said that the receiver answers without another, if it does.
     pub opened: Option<Time>,
     /// How long the answer took, if it is known which words it answers.
     pub round: Option<Span>,
@@ -63,15 +63,14 @@ enum Step {
     Hello(Option<Box<Initiator>>),
 }
 
-/// First words with an OPEN. They are said twice at most, the second time beside those without: a path that does not take long
-/// datagrams, or a receiver of an earlier version, answers these.
+/// First words with an OPEN. They are said once: a path that does not take long datagrams, or a receiver of an earlier version,
+/// answers those without.
 #[derive(Debug)]
 struct Ahead {
     initiator: Option<Box<Initiator>>,
     words: Vec<u8>,
     copies: usize,
     said: Option<Time>,
-    times: u32,
 }
 
 impl Ahead {
@@ -88,7 +87,7 @@ impl Ahead {
         let mut words = [&[EARLY], &length[..], &words].concat();
         words.resize(words.len().max(early.length), 0);
         let initiator = Some(Box::new(initiator));
-        Ok(Ahead { initiator, words, copies: early.copies, said: None, times: 0 })
+        Ok(Ahead { initiator, words, copies: early.copies, said: None })
     }
 }
 
@@ -169,17 +168,11 @@ impl Caller {
         if self.due > now {
             return None;
         }
-        let most = if self.is_shared() { 1 } else { 2 };
-        if let Some(ahead) = self.ahead.as_mut().filter(|it| it.times < most) {
-            let copies = if ahead.times == 0 { ahead.copies } else { 1 };
-            if ahead.times == 0 {
-                self.due = now + self.again;
-            }
-            ahead.said.get_or_insert(now);
-            ahead.times += 1;
-            return Some((&ahead.words, copies));
-        }
         self.due = now + self.again;
+        if let Some(ahead) = self.ahead.as_mut().filter(|it| it.said.is_none()) {
+            ahead.said = Some(now);
+            return Some((&ahead.words, ahead.copies));
+        }
         self.began.get_or_insert(now);
         self.times += 1;
         self.again = self.again.scaled(2, 1).min(AGAIN.1.scaled(1, self.places));
@@ -189,7 +182,6 @@ impl Caller {
     /// What was said could not leave: what comes next is said at once.
     pub fn hurry(&mut self, now: Time) {
         self.due = now;
-        self.ahead.iter_mut().for_each(|it| it.times = u32::MAX);
     }
 
     /// Shares its words among so many addresses, each of which gets them as often as one alone.
@@ -205,7 +197,7 @@ impl Caller {
 
     /// Whether it has said the words of this step.
     pub fn has_called(&self) -> bool {
-        self.began.is_some() || self.ahead.as_ref().is_some_and(|it| it.times > 0)
+        self.began.is_some() || self.ahead.as_ref().is_some_and(|it| it.said.is_some())
     }
 
     /// When it says its words again.
@@ -242,7 +234,7 @@ impl Caller {
                     return Ok(None);
                 };
                 let opened = ahead.said.filter(|_| *is_taken == 1);
-                let round = ahead.said.filter(|_| ahead.times == 1).map(|said| now.since(said));
+                let round = ahead.said.map(|said| now.since(said));
                 let session = met(&mut ahead.initiator, rest, self.is_clear)?;
                 Ok(session.map(|session| Met { session, opened, round }))
             }

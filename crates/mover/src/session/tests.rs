@@ -147,7 +147,7 @@ fn early(near: &Secret) -> (Caller, Terms) {
     (Caller::begin(near, false, Some(early), Time::ZERO).unwrap(), terms)
 }
 
-/// An OPEN comes with the words of who has a key, and after a pause once more beside words without it: any may be answered.
+/// An OPEN comes with the words of who has a key, once, and words without it after that: either may be answered.
 #[test]
 fn an_open_comes_with_first_words() {
     let key = Secret::Key(Key::new([7; 32]));
@@ -159,10 +159,7 @@ fn an_open_comes_with_first_words() {
         let mut door = Door::new(key.clone(), false);
         let Knock::Early(arrived) = door.knock(&words).unwrap() else { panic!("no OPEN") };
         assert_eq!((&arrived.terms, arrived.ports), (&terms, PORTS.turned()));
-        let later = Time::ZERO + Span::from_secs(1);
-        assert_eq!(caller.say(later), Some((&words[..], 1)));
-        let plain = caller.say(later).unwrap().0.to_vec();
-        assert_eq!(caller.say(later), None);
+        let plain = said(&mut caller);
         let Knock::Session(answer, _) = door.knock(&plain).unwrap() else { panic!("no session") };
         let answer = if is_answered_early { arrived.answer(is_taken) } else { answer };
         let met = caller.hear(Time::ZERO, &answer).unwrap().unwrap();
@@ -191,12 +188,17 @@ fn words_are_said_again_as_soon_as_their_answer_is_late() {
         let words = caller.say(at(now)).unwrap().0.to_vec();
         assert_eq!(caller.due(), at(now + pause));
         let Knock::Early(arrived) = door.knock(&words).unwrap() else { panic!("no OPEN") };
-        if again {
-            caller.say(at(now + pause)).unwrap();
-        }
-        let met = caller.hear(at(now + pause + 20), &arrived.answer(true)).unwrap().unwrap();
-        let round = (!again).then_some(Span::from_millis(pause + 20));
-        assert_eq!((met.opened, met.round), (Some(at(now)), round));
+        let plain = caller.say(at(now + pause)).unwrap().0.to_vec();
+        let later = at(now + pause + 20);
+        let (answer, round, opened) = match again {
+            true => (arrived.answer(true), pause + 20, Some(at(now))),
+            false => {
+                let Knock::Session(answer, _) = door.knock(&plain).unwrap() else { panic!() };
+                (answer, 20, None)
+            }
+        };
+        let met = caller.hear(later, &answer).unwrap().unwrap();
+        assert_eq!((met.opened, met.round), (opened, Some(Span::from_millis(round))));
     }
 }
 
