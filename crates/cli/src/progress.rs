@@ -6,6 +6,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The time between two lines if nobody watches a terminal.
 const SELDOM: Duration = Duration::from_secs(20);
@@ -31,7 +32,8 @@ impl Progress {
             steps => format!("[{}/{steps}] ", self.done),
         };
         if self.terminal {
-            let text = fitted(&format!("trunkline: {count}{}", harmless(what)));
+            let columns = tcgetwinsize(stderr()).map_or(0, |size| size.ws_col);
+            let text = fitted(&format!("{count}{}", harmless(what)), columns);
             output::aside(&format!("\r\x1b[K{text}"));
         } else if self.last.elapsed() > SELDOM {
             self.last = Instant::now();
@@ -58,13 +60,21 @@ impl Progress {
     }
 }
 
-/// `text` as far as one line of the terminal holds it.
-fn fitted(text: &str) -> String {
-    let columns = tcgetwinsize(stderr()).map_or(0, |size| size.ws_col);
-    match columns {
-        0 => text.into(),
-        columns => text.chars().take(usize::from(columns) - 1).collect(),
+/// `text` behind the program's name, on one line of a terminal of so many columns, 0 if that is not known. The name gives way first,
+/// then the end.
+fn fitted(text: &str, columns: u16) -> String {
+    let named = format!("trunkline: {text}");
+    let room = if columns == 0 { usize::MAX } else { usize::from(columns) - 1 };
+    if named.width() <= room {
+        return named;
     }
+    let mut used = 0;
+    let fits = |c: &char| {
+        // Characters of East Asia take two columns, marks above others none.
+        used += c.width().unwrap_or(0);
+        used <= room
+    };
+    text.chars().take_while(fits).collect()
 }
 
 impl Drop for Progress {
@@ -102,5 +112,29 @@ impl Steps {
     pub fn end(&self) {
         self.0.finish_and_clear();
         self.0.set_draw_target(ProgressDrawTarget::hidden());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line that wrapped could not be taken away.
+    #[test]
+    fn a_line_is_no_wider_than_the_terminal() {
+        let text = "send: 1.0 MB of 4.0 MB (25 %)";
+        assert_eq!(fitted(text, 0), format!("trunkline: {text}"));
+        assert_eq!(fitted(text, 80), format!("trunkline: {text}"));
+        assert_eq!(fitted(text, 41), format!("trunkline: {text}"));
+        assert_eq!(fitted(text, 40), text);
+        assert_eq!(fitted(text, 20), "send: 1.0 MB of 4.0");
+        assert_eq!(fitted(text, 1), "");
+        let wide = "sends 名前名前.bin: e\u{301}tude";
+        assert_eq!(fitted(wide, 12), "sends 名前");
+        assert_eq!(fitted(wide, 13), "sends 名前名");
+        assert_eq!(fitted(wide, 200), format!("trunkline: {wide}"));
+        for columns in 1..60 {
+            assert!(fitted(wide, columns).width() < usize::from(columns));
+        }
     }
 }

@@ -158,7 +158,8 @@ impl Shown {
 fn words(what: &Sending, to: &str) -> String {
     match what {
         Sending::Scan { entries, bytes } => {
-            format!("scan: {entries} entries, {}", amount(*bytes))
+            let noun = if *entries == 1 { "entry" } else { "entries" };
+            format!("scan: {entries} {noun}, {}", amount(*bytes))
         }
         Sending::Connect { seconds } if *seconds < 2.0 => format!("connect: calling {to}"),
         Sending::Connect { seconds } => {

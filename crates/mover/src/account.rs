@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use std::fmt;
-use trunkline_core::Span;
+use trunkline_core::{Span, Time};
 
 /// What a sender waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -21,17 +21,20 @@ pub enum Limit {
     Processor,
     /// Word that the last data have come, or the next step: round trips.
     RoundTrips,
+    /// The receiver, which has all data and writes the last of them, checks them and gives files their names.
+    Naming,
 }
 
 impl Limit {
     /// All of them.
-    pub const ALL: [Limit; 6] = [
+    pub const ALL: [Limit; 7] = [
         Limit::Path,
         Limit::Cap,
         Limit::Disk,
         Limit::Receiver,
         Limit::Processor,
         Limit::RoundTrips,
+        Limit::Naming,
     ];
 }
 
@@ -44,6 +47,7 @@ impl fmt::Display for Limit {
             Limit::Receiver => "the receiver's memory or window",
             Limit::Processor => "this processor",
             Limit::RoundTrips => "round trips",
+            Limit::Naming => "the receiver's putting of files in place",
         })
     }
 }
@@ -58,6 +62,14 @@ impl Account {
     /// Books a part of the time.
     pub fn book(&mut self, limit: Limit, span: Span) {
         self.spent[limit as usize] += span.as_nanos();
+    }
+
+    /// Books the wait from `before` to `now` for the receiver's word on the end. A round trip's worth of it until `answer` is the path's; what
+    /// it takes beyond that, the receiver does with its files.
+    pub fn book_end(&mut self, before: Time, now: Time, answer: Time) {
+        let answer = answer.max(before).min(now);
+        self.book(Limit::RoundTrips, answer.since(before));
+        self.book(Limit::Naming, now.since(answer));
     }
 
     /// The shares of all causes in the time, the greatest first; those below half a percent are left out.
@@ -87,5 +99,15 @@ mod tests {
         let shares = account.shares();
         assert_eq!(shares.iter().map(|it| it.0).collect::<Vec<_>>(), [Limit::Path, Limit::Disk]);
         assert!((shares[0].1 - 0.7).abs() < 0.001 && (shares[1].1 - 0.3).abs() < 0.001);
+    }
+
+    #[test]
+    fn beyond_a_round_trip_the_end_is_the_receivers() {
+        let at = |seconds| Time::ZERO + Span::from_secs(seconds);
+        let mut account = Account::default();
+        for (before, now) in [(0, 1), (1, 3), (3, 8)] {
+            account.book_end(at(before), at(now), at(2));
+        }
+        assert_eq!(account.shares(), [(Limit::Naming, 0.75), (Limit::RoundTrips, 0.25)]);
     }
 }

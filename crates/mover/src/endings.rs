@@ -27,6 +27,19 @@ fn a_refused_transfer_leaves_nothing() {
     }
 }
 
+/// Who stops a receiver that has failed, and stays for its sender's sake, is told why it failed.
+#[test]
+fn a_failure_is_told_although_it_is_stopped() {
+    let (_dir, file, inbox) = places(1000);
+    fs::create_dir_all(inbox.join("file")).unwrap();
+    let there = There::start(&inbox, key(), false);
+    let sent = send(&options(&file, there.address, key()), &Control::default(), &mut |_| {});
+    assert!(sent.unwrap_err().to_string().contains("is in the way"));
+    there.control.stop();
+    let told = there.end().unwrap_err().to_string();
+    assert!(told.contains("is in the way"), "{told}");
+}
+
 /// Of two senders of different files the later one is served, and the other is told so, and does not wait in silence.
 #[test]
 fn who_is_pushed_aside_is_told() {

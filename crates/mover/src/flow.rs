@@ -127,8 +127,9 @@ pub(crate) struct Flow<'a> {
     pub chunk: u32,
     /// User octets of a packet.
     pub packet: u16,
-    /// The longest that the receiver took to answer first words.
+    /// How long the receiver took to answer first words: at most, and as far as is known.
     pub round: Span,
+    pub answer: Span,
     /// When it was heard last.
     pub heard: Time,
     pub account: Account,
@@ -136,6 +137,8 @@ pub(crate) struct Flow<'a> {
     pub packets: (u64, u64),
     /// What the receiver has said by itself about the end, until it is taken note of.
     pub told: Option<Vec<u8>>,
+    /// If the end is waited for: when the receiver's first word on it would be here if it had nothing to do.
+    pub end: Option<Time>,
     /// The connection whose OPEN went with the first words, if the receiver answers it, and what came with the answer to them.
     pub begun: Option<Connection>,
     pub kept: Vec<(Time, Vec<u8>)>,
@@ -181,7 +184,7 @@ impl Flow<'_> {
         self.link.was_too_long = false;
         let mut connection = match self.begun.take() {
             Some(connection) => connection,
-            None => self.proposed(text)?.connection(begun, self.round, is_long),
+            None => self.proposed(text)?.connection(begun, self.answer, is_long),
         };
         while connection.is_opening() {
             if let Some(text) = self.told.take() {
@@ -199,7 +202,7 @@ impl Flow<'_> {
             if connection.is_opening() {
                 self.rest(&mut connection, NAP);
             }
-            self.account.book(Limit::RoundTrips, self.link.now().since(now));
+            self.book_answer(now);
         }
         match connection.ending() {
             None if connection.terms().buffer != self.chunk => {
@@ -229,9 +232,15 @@ impl Flow<'_> {
             if self.told.is_none() {
                 self.rest(connection, until.since(now).min(NAP));
             }
-            self.account.book(Limit::RoundTrips, self.link.now().since(now));
+            self.book_answer(now);
         }
         Ok(self.told.take())
+    }
+
+    /// Books the time since `before`, in which an answer was waited for.
+    fn book_answer(&mut self, before: Time) {
+        let now = self.link.now();
+        self.account.book_end(before, now, self.end.unwrap_or(now));
     }
 
     /// Sends what `feed` has through a connection that is open, until all of it is confirmed or the receiver tells the end.

@@ -220,6 +220,9 @@ impl End {
                 if let Some((got, _)) = self.finished.take() {
                     return Ok(got);
                 }
+                if let Some((error, _)) = self.failed.take() {
+                    return Err(error);
+                }
                 self.give_up("the receiver was stopped; it can go on later");
                 return Err(MoverError::Stopped);
             }

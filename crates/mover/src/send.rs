@@ -141,10 +141,12 @@ pub fn send(
         chunk,
         packet,
         round,
+        answer: round,
         heard: Time::ZERO,
         account,
         packets,
         told: None,
+        end: None,
         begun: None,
         kept: Vec::new(),
     };
@@ -267,10 +269,14 @@ impl Mover<'_> {
                     return Ok(sent);
                 }
             }
-            if job.rest.is_some()
-                && let Some(outcome) = self.finish(session, &mut connection)?
-            {
-                return Ok(outcome);
+            if job.rest.is_some() {
+                let round = connection.sender().map_or(self.flow.answer, |it| it.control_timer());
+                self.flow.end = Some(self.flow.link.now() + round);
+                let outcome = self.finish(session, &mut connection)?;
+                self.flow.end = None;
+                if let Some(outcome) = outcome {
+                    return Ok(outcome);
+                }
             }
         }
     }
@@ -392,6 +398,7 @@ impl Mover<'_> {
         if ask.is_none() {
             self.read_the_rest()?;
             self.source.unchanged()?;
+            self.flow.end = Some(self.flow.link.now() + self.flow.answer);
             let hashes = self.hashes.iter().map(|it| it.unwrap_or_default());
             *ask = Some(Ask::Finish { identity: self.identity, root: root(hashes) }.text());
         }

@@ -129,7 +129,7 @@ fn meet(link: &mut Link, to: SocketAddr, caller: &mut Caller) -> Session {
         })
         .unwrap();
     }
-    let Met { session, opened } = met.unwrap();
+    let Met { session, opened, .. } = met.unwrap();
     assert_eq!(opened, Some(Time::ZERO));
     session
 }

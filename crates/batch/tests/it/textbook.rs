@@ -313,6 +313,10 @@ fn a_transfer_over_netblt_takes_as_long_as_the_formulas_say() {
         (102_400, "burst = 5, interval = '10ms'"),
         (1_024_000, "burst = 5, interval = '10ms', packets = 10"),
         (102_400, "burst = 10, interval = '200ms', packets = 10, outstanding = 4"),
+        // Buffers that hold less than a burst, and one that holds all.
+        (102_400, "burst = 160, interval = '40ms', packets = 1, outstanding = 1"),
+        (204_800, "burst = 100, interval = '100ms', packets = 10, outstanding = 4"),
+        (65_536, "burst = 5, interval = '10ms', packets = 64, outstanding = 1"),
     ] {
         let text = format!(
             "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n\

@@ -11,6 +11,8 @@ use trunkline_transport::netblt::{Connection, Habits, Out, RateLaw};
 
 /// Datagrams that are kept at most of those that come with the answer to first words.
 const MOST_KEPT: usize = 64;
+/// A round trip at least, if it is not known which words were answered: NETBLT says an OPEN again after one and a half.
+const UNSURE: Span = Span::from_millis(667);
 
 /// A connection as it is proposed.
 #[derive(Debug, Clone)]
@@ -89,12 +91,14 @@ impl Flow<'_> {
             let now = self.link.now();
             self.call(&mut caller, now, &mut said);
             told(now.since(begun));
-            if let Some(Met { mut session, opened }) = self.listen(&mut caller, now)? {
+            if let Some(Met { mut session, opened, round }) = self.listen(&mut caller, now)? {
                 // What the path did not take while a session ended may have been its outage.
-                (self.round, self.packet) =
-                    (said[self.to].map_or(Span::ZERO, |(_, it)| now.since(it)), PACKETS[0]);
+                self.packet = PACKETS[0];
+                let (last, before) = said[self.to].unwrap_or((now, now));
+                self.round = now.since(before);
+                self.answer = round.unwrap_or(now.since(last).max(UNSURE));
                 if let (Some(at), Some(proposed)) = (opened, proposed.take()) {
-                    self.begin(&mut session, proposed.opened(at, self.round, is_long));
+                    self.begin(&mut session, proposed.opened(at, self.answer, is_long));
                 }
                 return Ok(session);
             }

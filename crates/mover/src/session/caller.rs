@@ -9,8 +9,10 @@ use trunkline_core::{Span, Time};
 use trunkline_handshake::hello::{Initiator, Refusal, Unfit};
 use trunkline_handshake::{Cipher, Exchange, Key, Side, random};
 
-/// From one try to say first words to the next: at first, and at most.
+/// From one try to say first words to the next: at first, if no round trip is known, and at most.
 const AGAIN: (Span, Span) = (Span::from_millis(500), Span::from_secs(4));
+/// The least, if one is known (a choice).
+const SOONEST: Span = Span::from_millis(20);
 
 /// An OPEN that goes with the first words, if there is a key that seals it.
 #[derive(Debug, Clone)]
@@ -23,13 +25,15 @@ pub struct Early {
     pub copies: usize,
 }
 
-/// A session that has come about, and when the OPEN was said that the receiver answers without another, if it does.
+/// A session that has come about.
 #[derive(Debug)]
 pub struct Met {
     /// The session.
     pub session: Session,
-    /// See [`Met`].
+    /// When the OPEN was said that the receiver answers without another, if it does.
     pub opened: Option<Time>,
+    /// How long the answer took, if it is known which words it answers.
+    pub round: Option<Span>,
 }
 
 /// A sender that says its first words until it is answered.
@@ -45,9 +49,12 @@ pub struct Caller {
     words: Vec<u8>,
     due: Time,
     again: Span,
-    /// Addresses among which they are shared, and whether any have been said.
+    /// The first such pause at one address, when these words were said first and how often, those with an OPEN not counted.
+    pause: Span,
+    began: Option<Time>,
+    times: u32,
+    /// Addresses among which they are shared.
     places: u64,
-    has_called: bool,
 }
 
 #[derive(Debug)]
@@ -102,12 +109,24 @@ impl Caller {
         let name = random().map_err(MoverError::system("no random numbers"))?;
         let (due, again) = (now, AGAIN.0);
         let (step, words, ahead) = (Step::Code(None), Vec::new(), None);
-        let (places, has_called) = (1, false);
-        let mut caller =
-            Caller { step, is_clear, name, early, ahead, words, due, again, places, has_called };
+        let (places, pause, began, times) = (1, AGAIN.0, None, 0);
+        let mut caller = Caller {
+            step,
+            is_clear,
+            name,
+            early,
+            ahead,
+            words,
+            due,
+            again,
+            pause,
+            began,
+            times,
+            places,
+        };
         match secret {
-            Secret::None => caller.hello(None, now)?,
-            Secret::Key(key) => caller.hello(Some(key), now)?,
+            Secret::None => caller.hello(None, now, None)?,
+            Secret::Key(key) => caller.hello(Some(key), now, None)?,
             Secret::Code(code) => {
                 let begun = Exchange::begin(code, Side::First);
                 let (exchange, word) = begun.map_err(MoverError::system("no random numbers"))?;
@@ -118,7 +137,13 @@ impl Caller {
         Ok(caller)
     }
 
-    fn hello(&mut self, key: Option<&Key>, now: Time) -> Result<(), MoverError> {
+    /// Turns to the words of the handshake, over a path whose round trip may be known.
+    fn hello(
+        &mut self,
+        key: Option<&Key>,
+        now: Time,
+        round: Option<Span>,
+    ) -> Result<(), MoverError> {
         let purpose = purpose(self.is_clear);
         let begun = Initiator::begin_with(Cipher::faster(), key, purpose, &self.name);
         let begun = begun.map_err(MoverError::unfit)?;
@@ -127,8 +152,15 @@ impl Caller {
         if let (Some(early), Some(key)) = (self.early.take(), key) {
             self.ahead = Some(Ahead::new(&early, key, self.is_clear, &self.name)?);
         }
-        (self.due, self.again, self.has_called) = (now, AGAIN.0.scaled(1, self.places), false);
+        self.pause = round.map_or(AGAIN.0, |it| it.scaled(3, 2).max(SOONEST));
+        (self.due, self.again) = (now, self.pause.scaled(1, self.places));
+        (self.began, self.times) = (None, 0);
         Ok(())
+    }
+
+    /// How long the answer took that has come now, if these words were said once.
+    fn round(&self, now: Time) -> Option<Span> {
+        self.began.filter(|_| self.times == 1).map(|began| now.since(began))
     }
 
     /// What is to be said now, and how many times at once, if anything is.
@@ -136,12 +168,13 @@ impl Caller {
         if self.due > now {
             return None;
         }
-        self.has_called = true;
         self.due = now + self.again;
         if let Some(ahead) = self.ahead.as_mut().filter(|it| it.said.is_none()) {
             ahead.said = Some(now);
             return Some((&ahead.words, ahead.copies));
         }
+        self.began.get_or_insert(now);
+        self.times += 1;
         self.again = self.again.scaled(2, 1).min(AGAIN.1.scaled(1, self.places));
         Some((&self.words, 1))
     }
@@ -154,7 +187,7 @@ impl Caller {
     /// Shares its words among so many addresses, each of which gets them as often as one alone.
     pub fn share(&mut self, places: usize) {
         self.places = places.max(1) as u64;
-        self.again = AGAIN.0.scaled(1, self.places);
+        self.again = self.pause.scaled(1, self.places);
     }
 
     /// Whether there are others to call.
@@ -164,7 +197,7 @@ impl Caller {
 
     /// Whether it has said the words of this step.
     pub fn has_called(&self) -> bool {
-        self.has_called
+        self.began.is_some() || self.ahead.as_ref().is_some_and(|it| it.said.is_some())
     }
 
     /// When it says its words again.
@@ -177,6 +210,7 @@ impl Caller {
     /// # Errors
     /// If the receiver sends this end away.
     pub fn hear(&mut self, now: Time, datagram: &[u8]) -> Result<Option<Met>, MoverError> {
+        let round = self.round(now);
         match (&mut self.step, datagram.split_first()) {
             (Step::Code(exchange), Some((&CODE_ANSWER, rest))) => {
                 let Some(word) = rest.strip_prefix(&self.name) else { return Ok(None) };
@@ -187,12 +221,12 @@ impl Caller {
                 }
                 let Some(exchange) = exchange.take() else { return Ok(None) };
                 let key = exchange.finish(word).ok_or(MoverError::Broken("no word of SPAKE2"))?;
-                self.hello(Some(&key), now)?;
+                self.hello(Some(&key), now, round)?;
                 Ok(None)
             }
             (Step::Hello(initiator), Some((&ANSWER, rest))) => {
                 let session = met(initiator, rest, self.is_clear)?;
-                Ok(session.map(|session| Met { session, opened: None }))
+                Ok(session.map(|session| Met { session, opened: None, round }))
             }
             (_, Some((&EARLY_ANSWER, rest))) => {
                 let (Some(ahead), Some((is_taken, rest))) = (&mut self.ahead, rest.split_first())
@@ -200,8 +234,9 @@ impl Caller {
                     return Ok(None);
                 };
                 let opened = ahead.said.filter(|_| *is_taken == 1);
+                let round = ahead.said.map(|said| now.since(said));
                 let session = met(&mut ahead.initiator, rest, self.is_clear)?;
-                Ok(session.map(|session| Met { session, opened }))
+                Ok(session.map(|session| Met { session, opened, round }))
             }
             _ => Ok(None),
         }

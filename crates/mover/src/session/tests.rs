@@ -147,7 +147,7 @@ fn early(near: &Secret) -> (Caller, Terms) {
     (Caller::begin(near, false, Some(early), Time::ZERO).unwrap(), terms)
 }
 
-/// An OPEN comes with the words of who has a key. It is said once, and words without it after that: either may be answered.
+/// An OPEN comes with the words of who has a key, once, and words without it after that: either may be answered.
 #[test]
 fn an_open_comes_with_first_words() {
     let key = Secret::Key(Key::new([7; 32]));
@@ -167,6 +167,38 @@ fn an_open_comes_with_first_words() {
         assert!(caller.hear(Time::ZERO, &answer).unwrap().is_none(), "once more");
         let same = arrived.session.id == met.session.id;
         assert_eq!(same, is_answered_early);
+    }
+}
+
+/// A pause after words with an OPEN is one and a half round trips if the code's exchange has shown one, otherwise half a second; an
+/// answer tells the round trip if it is known which words it answers.
+#[test]
+fn words_are_said_again_as_soon_as_their_answer_is_late() {
+    let at = |millis| Time::ZERO + Span::from_millis(millis);
+    for (again, pause) in [(false, 150), (true, 500)] {
+        let (mut caller, _) = early(&code("abc-234"));
+        let mut door = Door::new(code("abc-234"), false);
+        let words = caller.say(at(0)).unwrap().0.to_vec();
+        if again {
+            caller.say(at(500)).unwrap();
+        }
+        let Knock::Answer(answer) = door.knock(&words).unwrap() else { panic!("no answer") };
+        let now = if again { 600 } else { 100 };
+        assert!(caller.hear(at(now), &answer).unwrap().is_none());
+        let words = caller.say(at(now)).unwrap().0.to_vec();
+        assert_eq!(caller.due(), at(now + pause));
+        let Knock::Early(arrived) = door.knock(&words).unwrap() else { panic!("no OPEN") };
+        let plain = caller.say(at(now + pause)).unwrap().0.to_vec();
+        let later = at(now + pause + 20);
+        let (answer, round, opened) = match again {
+            true => (arrived.answer(true), pause + 20, Some(at(now))),
+            false => {
+                let Knock::Session(answer, _) = door.knock(&plain).unwrap() else { panic!() };
+                (answer, 20, None)
+            }
+        };
+        let met = caller.hear(later, &answer).unwrap().unwrap();
+        assert_eq!((met.opened, met.round), (opened, Some(Span::from_millis(round))));
     }
 }
 

@@ -14,6 +14,8 @@ use trunkline_core::{Span, Time};
 
 /// The OPEN timer: its first value, its greatest, and how often an OPEN is sent.
 const OPEN: (Span, Span, u32) = (Span::from_secs(1), Span::from_secs(8), 6);
+/// Its least first value if a round trip is known (a choice): the other end may have to look at its disk.
+const SOONEST: Span = Span::from_millis(20);
 /// From one sign of life to the next, towards an end that never holds this one for dead.
 const IDLE: Span = Span::from_secs(30);
 /// The least time for which an end that is done stays to answer.
@@ -353,13 +355,14 @@ impl Connection {
                 return Some(Out::Packet(Packet::Open(self.terms.clone())));
             }
             State::Opening { tries, due, since } => {
-                if *due > now || *tries == OPEN.2 {
+                let (first, most) = first_pause(self.expected);
+                if *due > now || *tries == most {
                     return None;
                 }
-                let again = OPEN.0.scaled(1 << *tries, 1).min(OPEN.1);
+                let again = first.scaled(1 << *tries, 1).min(OPEN.1);
                 *due = now + again.max(self.expected.scaled(3, 2));
                 *tries += 1;
-                if *tries == OPEN.2 {
+                if *tries == most {
                     // The other end may be far: what makes an open connection dead is waited for here too.
                     *due = (*due).max(*since + Span::from_secs(self.terms.death.into()));
                 }
@@ -439,7 +442,7 @@ impl Connection {
         match &self.state {
             State::Closed(_) => return,
             State::Opening { tries, due, .. } => {
-                if *tries == OPEN.2 && *due <= now {
+                if *tries == first_pause(self.expected).1 && *due <= now {
                     self.state = State::Closed(Ending::Unanswered);
                 }
                 return;
@@ -462,4 +465,15 @@ impl Connection {
             receiver.expire(now);
         }
     }
+}
+
+/// After how long an OPEN is sent again for the first time, and how often it is sent: whoever knows the round trip sends it more often
+/// within the same time.
+fn first_pause(expected: Span) -> (Span, u32) {
+    if expected == Span::ZERO {
+        return (OPEN.0, OPEN.2);
+    }
+    let first = expected.scaled(3, 2).max(SOONEST).min(OPEN.0);
+    let sooner = (0..).take_while(|&it| first.scaled(1 << it, 1) < OPEN.0).count();
+    (first, OPEN.2 + sooner as u32)
 }

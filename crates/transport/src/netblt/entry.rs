@@ -146,6 +146,9 @@ fn habits(values: &Values) -> Result<Habits, String> {
     Ok(Habits { dialect: dialect(values), rate, cap })
 }
 
+/// The note if bursts are faster than the line by more than the round trip.
+const AGAIN: &str = "bursts fill a queue that takes longer than a round trip: packets that wait in it are asked for, and sent again for nothing, which is left out; the rate is up to half lower, that of a short transfer more";
+
 /// The pace of bursts, or the buffers that may be under way: each comes back after a round trip and the time that it
 /// takes to send it.
 fn formula(values: &Values, path: &Circumstances) -> Result<Formula, String> {
@@ -170,13 +173,23 @@ fn formula(values: &Values, path: &Circumstances) -> Result<Formula, String> {
     // What comes faster than it leaves stays in front of the slowest stage.
     let under_way = (outstanding * packets).min(path.units as f64);
     let together = size.max(under_way * (1.0 - pace / t)).min(under_way);
+    // Timers cannot know that what waits so long comes yet.
+    let waits = under_way * (1.0 - pace / t) * t > c;
+    let assumes = waits.then_some(AGAIN);
+    // If the buffers limit, so many of them go, at the pace of bursts if they are more than one, and then their answers are waited for.
+    let window = outstanding * packets;
+    let (group, within) = match back > pace.max(t) {
+        true if window > size => (window, pace.max(t)),
+        true => (window, t),
+        false => (size, t),
+    };
     let numbers = format!("max({pace}, {t}, ({sending} + {c}) / ({outstanding} × {packets})) ns");
     Ok(Formula {
         interval: pace.max(t).max(back),
         together: together.ceil() as u64,
-        burst: u64::from(burst.size),
-        within: t,
-        assumes: None,
+        burst: group as u64,
+        within,
+        assumes,
         text: "max(I / S, t, (T + C) / (B × n))",
         numbers,
         source: "RFC 998, §§4 and 5.2; RFC 1030, §5",
@@ -199,6 +212,23 @@ mod tests {
         }
         for pairs in ["interval=2ms", "interval=1s,death=11s", "death=2min"] {
             (NETBLT.build)(&values(pairs)).unwrap();
+        }
+    }
+
+    /// A packet takes 10 ms on the line, and its buffer's answer 50 ms.
+    #[test]
+    fn a_queue_longer_than_a_round_trip_is_told() {
+        let path = |units| Circumstances {
+            spacing: 1e7,
+            answered: trunkline_core::Span::from_millis(50),
+            loss: 0.0,
+            answer_loss: 0.0,
+            units,
+        };
+        for (interval, units, is_told) in [(10, 1000, false), (5, 10, false), (5, 20, true)] {
+            let pairs = format!("interval={interval}ms,burst=1");
+            let found = formula(&values(&pairs), &path(units)).unwrap();
+            assert_eq!(found.assumes.is_some(), is_told, "{pairs}, {units} units");
         }
     }
 

@@ -351,6 +351,33 @@ fn endless_permissions_cost_nothing() {
     assert!(connection.sender().is_some_and(|sender| sender.wants() == Some(0)));
 }
 
+/// The times in milliseconds at which an end that knows such a round trip says its OPEN, until it gives up.
+fn openings(round: Span) -> Vec<u64> {
+    let connection =
+        Connection::open(Time::ZERO, terms(true), PORTS, habits(Dialect::V5, RateLaw::Adaptive));
+    let mut connection = connection.expecting(round);
+    let mut said = Vec::new();
+    while let Some(now) = connection.deadline() {
+        connection.expire(now);
+        while connection.transmit(now).is_some() {
+            said.push(now.since(Time::ZERO).as_nanos() / 1_000_000);
+        }
+    }
+    said
+}
+
+/// An OPEN is said again after a second, and where the round trip is known after one and a half of it. Then the pauses double, and
+/// who knows more of the path does not give up sooner.
+#[test]
+fn an_open_is_said_again_as_soon_as_its_answer_is_late() {
+    let unknown = [0, 1000, 3000, 7000, 15_000, 23_000];
+    assert_eq!(openings(Span::ZERO), unknown);
+    let near = [0, 150, 450, 1050, 2250, 4650, 9450, 17_450, 25_450];
+    assert_eq!(openings(Span::from_millis(100)), near);
+    assert_eq!(openings(Span::from_millis(1))[..4], [0, 20, 60, 140]);
+    assert_eq!(openings(Span::from_millis(2000))[..3], [0, 3000, 6000]);
+}
+
 /// Copies of the OPEN that come a millisecond apart tell the rate before any data are sent. Copies that come later do not, and
 /// neither do those of an end with a fixed burst.
 #[test]

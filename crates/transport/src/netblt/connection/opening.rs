@@ -17,7 +17,8 @@ impl Connection {
         self
     }
 
-    /// The same end, which knows already how long a round trip takes at most. Only before anything is sent.
+    /// The same end, which knows already how long a round trip takes: an OPEN without an answer is said again that much sooner. Only
+    /// before anything is sent.
     #[must_use]
     pub fn expecting(mut self, round: Span) -> Connection {
         self.expected = round;
