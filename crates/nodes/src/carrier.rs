@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use trunkline_core::Span;
 use trunkline_transport::cstar::{Destination, Frame, NodeId};
 
@@ -19,6 +19,8 @@ const MOST_OF_TRAIN: usize = 64;
 const LONGEST_TRAIN: usize = 65_000;
 /// In nanoseconds.
 const SECOND: u64 = 1_000_000_000;
+/// Longest sleep: so soon a stop is noticed.
+pub(crate) const NAP: Span = Span::from_millis(20);
 
 /// A way for octets between nodes, which are numbered.
 pub(crate) trait Wire: fmt::Debug + Send {
@@ -55,8 +57,18 @@ pub(crate) trait Wire: fmt::Debug + Send {
     /// The next octets that have come: of a frame or a word, or of several behind each other; `None` if there are none now.
     fn receive(&mut self) -> Result<Option<Bytes>, NodesError>;
 
+    /// The next octets that have come, or come within a [`NAP`].
+    fn await_next(&mut self) -> Result<Option<Bytes>, NodesError> {
+        if becomes_readable(&self.descriptor(), NAP)? { self.receive() } else { Ok(None) }
+    }
+
     /// What poll(2) reports readable when something has come.
     fn descriptor(&self) -> BorrowedFd<'_>;
+
+    /// Whether a node's host says that nobody listens there.
+    fn refuses(&self, _to: usize) -> bool {
+        false
+    }
 
     /// What the kernel dropped because the receive memory was full; `None` if it does not tell.
     fn dropped(&mut self) -> Option<u64>;
@@ -73,6 +85,11 @@ pub struct Carrier {
     rest: Bytes,
     /// Whose words have come by the multicast group.
     by_group: Vec<bool>,
+    /// Frames for which it has memory.
+    buffers: u32,
+    /// When this process began, and those that were heard, as they say: 0 if they were not.
+    began: u64,
+    begun: Vec<u64>,
     /// What all nodes must have alike.
     terms: Terms,
     /// Whether a group was asked for, and whether not all hear it.
@@ -107,6 +124,9 @@ impl Carrier {
             out,
             rest: Bytes::new(),
             by_group,
+            buffers,
+            began: SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |it| it.as_nanos() as u64),
+            begun: Vec::new(),
             terms: Terms::default(),
             grouped,
             unheard: false,
@@ -130,6 +150,7 @@ impl Carrier {
     pub fn meet(&mut self, me: NodeId, peers: Vec<Address>) -> Result<(), NodesError> {
         self.wire.meet(&peers)?;
         self.by_group = vec![false; peers.len()];
+        self.begun = vec![0; peers.len()];
         (self.me, self.peers) = (me, peers);
         Ok(())
     }
@@ -142,6 +163,37 @@ impl Carrier {
     /// What all nodes must have alike.
     pub(crate) fn terms(&self) -> &Terms {
         &self.terms
+    }
+
+    /// Frames for which it has memory.
+    pub(crate) fn buffers(&self) -> u32 {
+        self.buffers
+    }
+
+    /// When this process began, in nanoseconds of the system's clock.
+    pub(crate) fn began(&self) -> u64 {
+        self.began
+    }
+
+    /// A node says when its process began. Whether another process of its number was heard first.
+    pub(crate) fn is_another(&mut self, NodeId(node): NodeId, began: u64) -> bool {
+        let Some(known) = self.begun.get_mut(usize::from(node)) else { return false };
+        if *known == 0 {
+            *known = began;
+        }
+        *known != began
+    }
+
+    /// Of the processes of this number the one that began then is the node.
+    pub(crate) fn hears_anew(&mut self, NodeId(node): NodeId, began: u64) {
+        if let Some(known) = self.begun.get_mut(usize::from(node)) {
+            *known = began;
+        }
+    }
+
+    /// Whether a node's host says that nobody listens there; it may take some milliseconds to hear that.
+    pub(crate) fn refuses(&self, NodeId(node): NodeId) -> bool {
+        self.wire.refuses(node.into())
     }
 
     /// Where all nodes are.
@@ -280,15 +332,21 @@ impl Carrier {
         if wait.is_zero() || !self.rest.is_empty() {
             return Ok(true);
         }
-        let descriptor = self.wire.descriptor();
-        let mut sockets = [PollFd::new(&descriptor, PollFlags::IN)];
-        let nanos = wait.as_nanos();
-        let (tv_sec, tv_nsec) = ((nanos / SECOND) as i64, (nanos % SECOND) as i64);
-        match poll(&mut sockets, Some(&Timespec { tv_sec, tv_nsec })) {
-            Ok(0) | Err(Errno::INTR) => Ok(false),
-            Ok(_) => Ok(true),
-            Err(error) => Err(NodesError::system("wait for a frame")(error.into())),
+        becomes_readable(&self.wire.descriptor(), wait)
+    }
+
+    /// The octets of the next frame or word that has come, or comes within 20 ms. Where the system can, waiting and taking is
+    /// one call.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    #[inline]
+    pub fn await_next(&mut self) -> Result<Option<Bytes>, NodesError> {
+        if !self.rest.is_empty() {
+            return Ok(self.first_of_rest());
         }
+        let came = self.wire.await_next()?;
+        Ok(came.and_then(|came| self.first_of(came)))
     }
 
     /// The octets of the next frame or word that has come.
@@ -297,13 +355,19 @@ impl Carrier {
         if !self.rest.is_empty() {
             return Ok(self.first_of_rest());
         }
-        let Some(came) = self.wire.receive()? else { return Ok(None) };
+        let came = self.wire.receive()?;
+        Ok(came.and_then(|came| self.first_of(came)))
+    }
+
+    /// The first of the frames or words in what has come.
+    #[inline]
+    fn first_of(&mut self, came: Bytes) -> Option<Bytes> {
         if extent(&came) < came.len() {
             self.rest = came;
-            return Ok(self.first_of_rest());
+            return self.first_of_rest();
         }
         self.received += 1;
-        Ok(Some(came))
+        Some(came)
     }
 
     fn first_of_rest(&mut self) -> Option<Bytes> {
@@ -315,6 +379,18 @@ impl Carrier {
     /// Frames that the kernel dropped because the receive memory was full, or that were damaged; `None` if it does not tell.
     pub fn dropped(&mut self) -> Option<u64> {
         self.wire.dropped()
+    }
+}
+
+/// Whether something to be read comes within `wait`.
+fn becomes_readable(descriptor: &BorrowedFd<'_>, wait: Span) -> Result<bool, NodesError> {
+    let mut sockets = [PollFd::new(descriptor, PollFlags::IN)];
+    let nanos = wait.as_nanos();
+    let (tv_sec, tv_nsec) = ((nanos / SECOND) as i64, (nanos % SECOND) as i64);
+    match poll(&mut sockets, Some(&Timespec { tv_sec, tv_nsec })) {
+        Ok(0) | Err(Errno::INTR) => Ok(false),
+        Ok(_) => Ok(true),
+        Err(error) => Err(NodesError::system("wait for a frame")(error.into())),
     }
 }
 

@@ -35,7 +35,7 @@ impl<'a, L: Layer> Endpoint<'a, L> {
         carrier: Carrier,
         stop: &'a AtomicBool,
     ) -> Result<Endpoint<'a, L>, NodesError> {
-        let line = Line::meet(plan, &mut layer, carrier, stop, Instant::now)?;
+        let line = Line::meet(plan, &mut layer, carrier, stop, Instant::now, &mut |_| {})?;
         Ok(Endpoint { layer, line, held: None, queued: 0 })
     }
 
@@ -98,15 +98,39 @@ impl<'a, L: Layer> Endpoint<'a, L> {
         if self.queued > 0 {
             self.flush()?;
         }
+        if let Some(delivery) = self.taken(from, event) {
+            return Ok(delivery);
+        }
+        // What became due since goes before this node sleeps.
+        self.line.flush(&mut self.layer)?;
+        let came = self.line.naps(&mut self.layer);
+        if matches!(came, Ok(true))
+            && let Some(delivery) = self.taken(from, event)
+        {
+            return Ok(delivery);
+        }
+        self.checked(came)?;
+        self.awaited(from, event)
+    }
+
+    /// The next fragment, if it is there.
+    #[inline]
+    fn taken(&mut self, from: Source, event: EventId) -> Option<Delivery> {
+        let delivery = self.layer.take(from, event)?;
+        self.held = delivery.buffer;
+        self.line.goes_on();
+        Some(delivery)
+    }
+
+    /// The next fragment, which is not there yet: the layer is told that it is waited for.
+    fn awaited(&mut self, from: Source, event: EventId) -> Result<Delivery, NodesError> {
         loop {
-            if let Some(delivery) = self.layer.take(from, event) {
-                self.held = delivery.buffer;
-                self.line.goes_on();
-                return Ok(delivery);
-            }
             if !self.poll()? {
                 self.layer.wait(self.line.now, from, event);
                 self.wait()?;
+            }
+            if let Some(delivery) = self.taken(from, event) {
+                return Ok(delivery);
             }
         }
     }
