@@ -302,10 +302,13 @@ mod tests {
         })
     }
 
-    fn careful(me: NodeId) -> Careful {
-        let audit = Some(Span::from_millis(20));
-        Careful::new(me, &CLUSTER, &CarefulSettings { audit, ..CarefulSettings::default() })
-            .unwrap()
+    /// Times of audits: an end waits with the clock for the shorter, and for the longer it naps first.
+    const AUDITS: [u64; 2] = [20, 200];
+
+    fn careful(millis: u64) -> impl Fn(NodeId) -> Careful + Sync {
+        let audit = Some(Span::from_millis(millis));
+        let settings = CarefulSettings { audit, ..CarefulSettings::default() };
+        move |me| Careful::new(me, &CLUSTER, &settings).unwrap()
     }
 
     fn traditional(me: NodeId) -> Traditional {
@@ -314,20 +317,24 @@ mod tests {
 
     #[test]
     fn what_one_end_sends_the_other_receives() {
-        assert_eq!(both(0.0, careful), [Ok(()), Ok(())]);
+        for millis in AUDITS {
+            assert_eq!(both(0.0, careful(millis)), [Ok(()), Ok(())]);
+        }
         assert_eq!(both(0.0, traditional), [Ok(()), Ok(())]);
     }
     /// The traditional layer mends a loss; the careful one ends both nodes, and says whose frame of which event was lost.
     #[test]
     fn a_loss_is_mended_or_told_to_both() {
         assert_eq!(both(0.05, traditional), [Ok(()), Ok(())]);
-        let ended = both(0.05, careful).into_iter().map(Result::unwrap_err);
-        let told: Vec<bool> = ended
-            .map(|why| {
-                assert!(why.contains("reliability violated") && why.contains("event"), "{why}");
-                why.contains("has failed")
-            })
-            .collect();
-        assert!(told.contains(&false), "nobody found it");
+        for millis in AUDITS {
+            let ended = both(0.05, careful(millis)).into_iter().map(Result::unwrap_err);
+            let told: Vec<bool> = ended
+                .map(|why| {
+                    assert!(why.contains("reliability violated") && why.contains("event"), "{why}");
+                    why.contains("has failed")
+                })
+                .collect();
+            assert!(told.contains(&false), "nobody found it");
+        }
     }
 }

@@ -213,7 +213,9 @@ impl Launch {
                 },
                 Ok((index, None)) => return Err(died(index, "died before its program had ended")),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(died(0, "is not heard any more")),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(died(0, "is not heard any more"));
+                }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What stands between a message layer and its carrier: the clock, words among nodes, and who has been heard.
 
-use crate::meeting::{Heard, answer, ask, is_word, meet, part, read};
 use crate::carrier::NAP;
+use crate::meeting::{Heard, answer, ask, is_word, meet, part, read};
 use crate::{Carrier, Missing, NodesError, Plan};
 use bytes::Bytes;
 use std::fmt;

@@ -260,7 +260,11 @@ impl Meeting<'_> {
         let unheard = (0..).zip(&self.known).filter(|(_, it)| !it.there);
         let of = |node: u16| {
             let refuses = self.carrier.refuses(NodeId(node));
-            Missing { node: NodeId(node), address: self.carrier.peers()[usize::from(node)], refuses }
+            Missing {
+                node: NodeId(node),
+                address: self.carrier.peers()[usize::from(node)],
+                refuses,
+            }
         };
         unheard.take(MOST_TOLD).map(|(node, _)| of(node)).collect()
     }
@@ -360,7 +364,8 @@ mod tests {
             }
         }
         assert_eq!(read(&[0, 2, 3, 3]), Heard::Group { from: me });
-        let told = [&hello(me, false, false, u64::MAX, &some_terms())[..], b"\nname=\x1b[2J"].concat();
+        let told =
+            [&hello(me, false, false, u64::MAX, &some_terms())[..], b"\nname=\x1b[2J"].concat();
         let Heard::Hello { terms, .. } = read(&told) else { panic!() };
         assert!(terms.ends_with("\nname= [2J"), "{terms:?}");
         let reason = "lost\nframe";

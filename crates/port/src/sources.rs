@@ -43,8 +43,7 @@ fn of_source(source: &SocketAddr) -> Vec<libc::sock_filter> {
         }
     };
     let address = words.into_iter().map(|(at, word)| (libc::BPF_W, NETWORK + at, word));
-    let compared: Vec<_> =
-        address.chain([(libc::BPF_H, 0, u32::from(source.port()))]).collect();
+    let compared: Vec<_> = address.chain([(libc::BPF_H, 0, u32::from(source.port()))]).collect();
     let mut filter = Vec::new();
     for (index, &(size, at, wanted)) in compared.iter().enumerate() {
         filter.push(statement(libc::BPF_LD | size | libc::BPF_ABS, at));

@@ -119,17 +119,6 @@ fn the_loss_of_all_frames_is_told() {
     }
 }
 
-/// Its time is over also while its nodes tell all the time how far they have come.
-#[test]
-fn a_run_of_many_nodes_ends_in_time() {
-    let host = Host::beside();
-    let run = ["--nodes", "24", "--buffers", "96", "--test", "latency:rounds=100000000"];
-    let arguments = [&["cluster", "run", "--here", "--most", "3s"], &run[..]].concat();
-    let outcome = host.run(&arguments);
-    assert_eq!(outcome.status.code(), Some(1));
-    assert!(outcome.stderr.contains("has not ended in time"), "{}", outcome.stderr);
-}
-
 /// A traditional cluster with more outstanding than its buffers hold says so while it is busy, and when it is given up.
 #[test]
 fn a_livelock_is_named_while_it_lasts() {
