@@ -68,7 +68,7 @@ struct Common {
     #[arg(long, value_name = "TIME", default_value = "0us", value_parser = duration)]
     poll: Duration,
     /// A node counts as dead if it has not answered for this long while others wait
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = silence)]
     silence: Duration,
 }
 
@@ -111,6 +111,12 @@ fn layer(text: &str) -> Result<Chosen<MessageProtocol>, String> {
         values.set("audit", Value::Time(AUDIT));
     }
     Ok(Chosen { it: MessageProtocol::of(name, &values)?, values })
+}
+
+/// A node is asked when it has been silent for a second, and needs some time to answer.
+fn silence(text: &str) -> Result<Duration, String> {
+    let least = Duration::from_secs(2);
+    duration(text).and_then(|it| if it < least { Err("give 2s or more".into()) } else { Ok(it) })
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

@@ -249,6 +249,9 @@ fn misplaced(behind: &str, word: &str) -> Option<String> {
             Some("it lists all; trunkline shell --preset NAME -- PROGRAM takes one".into())
         }
         ("show", None) => Some("write --pid PID for one of several runs".into()),
+        ("verify" | "calibrate", None) if is_scenario(word) => {
+            Some("it takes no file; trunkline run FILE runs a scenario".into())
+        }
         (_, None) if is_scenario(word) => {
             Some("it takes one file: `trunkline ladder DIR` runs those of a directory".into())
         }

@@ -108,7 +108,7 @@ impl<'a> Ground<'a> {
     /// Adds the way of a flow. Messages are answered by messages, and datagrams by nothing.
     fn add(&mut self, network: &Network<'_>, way: &Way) {
         self.hosts.extend([way.from, way.to]);
-        // No traffic over a shared medium is explained.
+        // Of traffic over a shared medium nothing is relaxed.
         let line = |it: &Crossing| match network.lanes()[it.lane] {
             Lane::Link { index, reversed, .. } => Some(Line { link: index, reversed }),
             Lane::Station { .. } | Lane::Backplane { .. } => None,

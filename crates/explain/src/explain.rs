@@ -65,13 +65,6 @@ pub fn explain_with(
         let known: Vec<&str> = scenario.traffic.iter().map(|it| it.name.as_str()).collect();
         return Err(ExplainError::NoTraffic { name: name.clone(), known: known.join(", ") });
     }
-    for (subject, traffic) in scenario.traffic.iter().enumerate() {
-        let asked = options.traffic.is_empty() || options.traffic.contains(&traffic.name);
-        if let Some(medium) = medium(scenario, subject).filter(|_| asked) {
-            let (traffic, medium) = (traffic.name.clone(), medium.to_string());
-            return Err(ExplainError::Medium { traffic, medium });
-        }
-    }
     // Figures stand on samples, whatever the file wants of them in its results.
     let scenario = &Scenario { samples: Keep::default(), ..scenario.clone() };
     let whole = simulated(simulator, scenario)?;
@@ -88,7 +81,10 @@ pub fn explain_with(
     for (index, traffic) in scenario.traffic.iter().enumerate() {
         if options.traffic.is_empty() || options.traffic.contains(&traffic.name) {
             let mut case = Case::new(simulator, scenario, &whole, index, options)?;
-            case.relax(tell);
+            match medium(scenario, index) {
+                Some(medium) => case.leaves(medium),
+                None => case.relax(tell),
+            }
             explanation.runs += case.runs;
             explanation.notes.extend(case.notes());
             explanation.traffic.push(case.explanation());
@@ -129,6 +125,8 @@ struct Case<'a> {
     pairs: Vec<(usize, usize, Figures)>,
     runs: usize,
     notes: Vec<Note>,
+    /// Whether what binds is looked for.
+    sought: bool,
 }
 
 impl<'a> Case<'a> {
@@ -168,7 +166,18 @@ impl<'a> Case<'a> {
             pairs: Vec::new(),
             runs,
             notes: Vec::new(),
+            sought: true,
         })
+    }
+
+    /// What binds is not looked for: the traffic crosses a medium, and what relaxes one is not known here.
+    fn leaves(&mut self, medium: &str) {
+        let text = format!(
+            "what binds is not looked for, as it crosses the shared medium '{medium}': compare runs of the scenario with other kinds, rates and stations"
+        );
+        self.candidates.clear();
+        self.sought = false;
+        self.notes.push(Note::new(NoteKind::NotCovered, text));
     }
 
     /// Runs the scenario with every rung of every candidate, then with pairs.
@@ -304,7 +313,8 @@ impl<'a> Case<'a> {
     fn verdict(&self, size: u64) -> Verdict {
         let relaxed = self.relaxed(size);
         let pairs = self.pairs(size, &relaxed);
-        let (binds, rounds) = (binding(&relaxed, &pairs), self.rounds(size));
+        let binds = if self.sought { binding(&relaxed, &pairs) } else { Binding::NotSought };
+        let rounds = self.rounds(size);
         Verdict { size, binds, rounds, relaxed, pairs }
     }
 

@@ -50,14 +50,4 @@ pub enum ExplainError {
         /// What there is.
         known: String,
     },
-    /// A traffic crosses a shared medium: what would relax one is not known here.
-    #[error(
-        "traffic '{traffic}' crosses the shared medium '{medium}', and what binds on one is not looked for: compare runs of the scenario with other kinds, rates and stations, or name traffic that crosses links alone with --traffic"
-    )]
-    Medium {
-        /// The traffic.
-        traffic: String,
-        /// The medium.
-        medium: String,
-    },
 }

@@ -22,8 +22,11 @@ pub fn text(explanation: &Explanation) -> String {
     let cell = if cell.is_empty() { String::new() } else { format!(", {}", cell.join(", ")) };
     let _ = writeln!(
         out,
-        "{}{cell} (seed {}): explained by {} runs",
-        explanation.scenario, explanation.seed, explanation.runs
+        "{}{cell} (seed {}): explained by {} run{}",
+        explanation.scenario,
+        explanation.seed,
+        explanation.runs,
+        if explanation.runs == 1 { "" } else { "s" }
     );
     for traffic in &explanation.traffic {
         traffic_text(&mut out, traffic);

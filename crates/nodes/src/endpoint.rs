@@ -35,7 +35,7 @@ impl<'a, L: Layer> Endpoint<'a, L> {
         carrier: Carrier,
         stop: &'a AtomicBool,
     ) -> Result<Endpoint<'a, L>, NodesError> {
-        let line = Line::meet(plan, &mut layer, carrier, stop, Instant::now)?;
+        let line = Line::meet(plan, &mut layer, carrier, stop, Instant::now, &mut |_| {})?;
         Ok(Endpoint { layer, line, held: None, queued: 0 })
     }
 
@@ -98,15 +98,39 @@ impl<'a, L: Layer> Endpoint<'a, L> {
         if self.queued > 0 {
             self.flush()?;
         }
+        if let Some(delivery) = self.taken(from, event) {
+            return Ok(delivery);
+        }
+        // What became due since goes before this node sleeps.
+        self.line.flush(&mut self.layer)?;
+        let came = self.line.naps(&mut self.layer);
+        if matches!(came, Ok(true))
+            && let Some(delivery) = self.taken(from, event)
+        {
+            return Ok(delivery);
+        }
+        self.checked(came)?;
+        self.awaited(from, event)
+    }
+
+    /// The next fragment, if it is there.
+    #[inline]
+    fn taken(&mut self, from: Source, event: EventId) -> Option<Delivery> {
+        let delivery = self.layer.take(from, event)?;
+        self.held = delivery.buffer;
+        self.line.goes_on();
+        Some(delivery)
+    }
+
+    /// The next fragment, which is not there yet: the layer is told that it is waited for.
+    fn awaited(&mut self, from: Source, event: EventId) -> Result<Delivery, NodesError> {
         loop {
-            if let Some(delivery) = self.layer.take(from, event) {
-                self.held = delivery.buffer;
-                self.line.goes_on();
-                return Ok(delivery);
-            }
             if !self.poll()? {
                 self.layer.wait(self.line.now, from, event);
                 self.wait()?;
+            }
+            if let Some(delivery) = self.taken(from, event) {
+                return Ok(delivery);
             }
         }
     }
@@ -278,10 +302,13 @@ mod tests {
         })
     }
 
-    fn careful(me: NodeId) -> Careful {
-        let audit = Some(Span::from_millis(20));
-        Careful::new(me, &CLUSTER, &CarefulSettings { audit, ..CarefulSettings::default() })
-            .unwrap()
+    /// Times of audits: an end waits with the clock for the shorter, and for the longer it naps first.
+    const AUDITS: [u64; 2] = [20, 200];
+
+    fn careful(millis: u64) -> impl Fn(NodeId) -> Careful + Sync {
+        let audit = Some(Span::from_millis(millis));
+        let settings = CarefulSettings { audit, ..CarefulSettings::default() };
+        move |me| Careful::new(me, &CLUSTER, &settings).unwrap()
     }
 
     fn traditional(me: NodeId) -> Traditional {
@@ -290,20 +317,24 @@ mod tests {
 
     #[test]
     fn what_one_end_sends_the_other_receives() {
-        assert_eq!(both(0.0, careful), [Ok(()), Ok(())]);
+        for millis in AUDITS {
+            assert_eq!(both(0.0, careful(millis)), [Ok(()), Ok(())]);
+        }
         assert_eq!(both(0.0, traditional), [Ok(()), Ok(())]);
     }
     /// The traditional layer mends a loss; the careful one ends both nodes, and says whose frame of which event was lost.
     #[test]
     fn a_loss_is_mended_or_told_to_both() {
         assert_eq!(both(0.05, traditional), [Ok(()), Ok(())]);
-        let ended = both(0.05, careful).into_iter().map(Result::unwrap_err);
-        let told: Vec<bool> = ended
-            .map(|why| {
-                assert!(why.contains("reliability violated") && why.contains("event"), "{why}");
-                why.contains("has failed")
-            })
-            .collect();
-        assert!(told.contains(&false), "nobody found it");
+        for millis in AUDITS {
+            let ended = both(0.05, careful(millis)).into_iter().map(Result::unwrap_err);
+            let told: Vec<bool> = ended
+                .map(|why| {
+                    assert!(why.contains("reliability violated") && why.contains("event"), "{why}");
+                    why.contains("has failed")
+                })
+                .collect();
+            assert!(told.contains(&false), "nobody found it");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What keeps a node from running.
 
-use crate::Address;
+use crate::Missing;
 use std::io;
 use thiserror::Error;
 use trunkline_netns::LabError;
@@ -70,13 +70,19 @@ pub enum NodesError {
     },
     /// A peer was never heard.
     #[error(
-        "{peer} at {address} was not heard for {seconds} s: is it started, and is its address right?"
+        "{missing} was not heard for {seconds} s: is it started and not ended yet, and is this the address from which it sends?"
     )]
     Silent {
         /// The peer.
+        missing: Missing,
+        /// How long.
+        seconds: u64,
+    },
+    /// A peer is there, and was not heard to have heard all others.
+    #[error("{peer} did not say for {seconds} s that it has heard all others: are all started?")]
+    Alone {
+        /// The peer.
         peer: NodeId,
-        /// Its address.
-        address: Address,
         /// How long.
         seconds: u64,
     },

@@ -44,7 +44,7 @@ pub enum Said {
     Ended(Box<Outcome>),
 }
 
-/// Where all nodes are, by their numbers, as a node is told: one line of JSON.
+/// Where all nodes are, by their numbers, as a node is told: one line of JSON. Nowhere if it is to end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peers {
     /// Their addresses.
@@ -56,6 +56,8 @@ pub struct Peers {
 pub struct Launch {
     children: Vec<(Child, Option<ChildStdin>)>,
     heard: Receiver<(usize, Option<String>)>,
+    /// Whether they know where all are.
+    met: bool,
     /// Kept for as long as the nodes live.
     laboratory: Option<Laboratory>,
 }
@@ -91,7 +93,7 @@ impl Launch {
             Joined::Loopback => None,
         };
         let (sender, heard) = channel();
-        let mut launch = Launch { children: Vec::new(), heard, laboratory };
+        let mut launch = Launch { children: Vec::new(), heard, met: false, laboratory };
         for node in (0..nodes).map(NodeId) {
             let place = match joined {
                 Joined::Segment { .. } => {
@@ -164,6 +166,7 @@ impl Launch {
                     let all: Option<Vec<Address>> = addresses.iter().copied().collect();
                     if let Some(peers) = all {
                         self.tell(&Peers { peers })?;
+                        self.met = true;
                     }
                 }
                 Said::Goes(progress) => {
@@ -197,17 +200,21 @@ impl Launch {
             if stop.load(Ordering::Relaxed) {
                 return Err(NodesError::Stopped);
             }
+            // Also while they say something all the time.
+            if Instant::now() >= deadline {
+                let index = outcomes.iter().position(Option::is_none).unwrap_or(0);
+                let why = watch.livelock().map_or_else(String::new, |it| format!(": {it}"));
+                return Err(died(index, &format!("has not ended in time{why}")));
+            }
             match self.heard.recv_timeout(Duration::from_millis(50)) {
                 Ok((index, Some(line))) => match serde_json::from_str(&line) {
                     Ok(said) => return Ok((index, said)),
                     Err(_) => return Err(died(index, &format!("said what it should not: {line}"))),
                 },
                 Ok((index, None)) => return Err(died(index, "died before its program had ended")),
-                Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
-                Err(_) => {
-                    let index = outcomes.iter().position(Option::is_none).unwrap_or(0);
-                    let why = watch.livelock().map_or_else(String::new, |it| format!(": {it}"));
-                    return Err(died(index, &format!("has not ended in time{why}")));
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(died(0, "is not heard any more"));
                 }
             }
         }
@@ -215,11 +222,9 @@ impl Launch {
 
     /// Tells all of them.
     fn tell(&mut self, what: &Peers) -> Result<(), NodesError> {
-        let mut line = serde_json::to_string(what).unwrap_or_default();
-        line.push('\n');
         for (_, input) in &mut self.children {
             let Some(input) = input else { continue };
-            let told = input.write_all(line.as_bytes()).and_then(|()| input.flush());
+            let told = tell_one(input, what);
             told.map_err(NodesError::system("tell the nodes where all are"))?;
         }
         Ok(())
@@ -227,6 +232,12 @@ impl Launch {
 
     /// Ends the inputs of all, waits for them, and kills those that go on.
     fn stop(&mut self) {
+        if !std::mem::replace(&mut self.met, true) {
+            // Those that wait to hear where all are need not say that they did not. Some may have died.
+            for (_, input) in &mut self.children {
+                let _ = input.as_mut().map(|it| tell_one(it, &Peers { peers: Vec::new() }));
+            }
+        }
         self.children.iter_mut().for_each(|(_, input)| *input = None);
         let deadline = Instant::now() + GRACE;
         for (child, _) in &mut self.children {
@@ -240,6 +251,12 @@ impl Launch {
             }
         }
     }
+}
+
+fn tell_one(input: &mut ChildStdin, what: &Peers) -> std::io::Result<()> {
+    let mut line = serde_json::to_string(what).unwrap_or_default();
+    line.push('\n');
+    input.write_all(line.as_bytes()).and_then(|()| input.flush())
 }
 
 impl Drop for Launch {

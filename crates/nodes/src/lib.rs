@@ -26,6 +26,7 @@ pub use endpoint::Endpoint;
 pub use error::NodesError;
 pub use ethernet::ETHERTYPE;
 pub use launch::{Joined, Launch, MOST_NAMESPACES, Peers, Said};
+pub use meeting::Missing;
 pub use memory::frame_memory;
 pub use outcome::{Outcome, together};
 pub use progress::{Livelock, Progress, Watch};

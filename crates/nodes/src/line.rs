@@ -1,7 +1,8 @@
 //! What stands between a message layer and its carrier: the clock, words among nodes, and who has been heard.
 
+use crate::carrier::NAP;
 use crate::meeting::{Heard, answer, ask, is_word, meet, part, read};
-use crate::{Carrier, NodesError, Plan};
+use crate::{Carrier, Missing, NodesError, Plan};
 use bytes::Bytes;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,8 +12,10 @@ use trunkline_transport::cstar::{Fragment, Frame, Layer, NodeId};
 
 /// A node that waits asks those that it has not heard for so long, and so often (a choice).
 const ASKS: Span = Span::from_secs(1);
-/// Longest sleep: so soon a stop is noticed.
-const NAP: Span = Span::from_millis(20);
+/// So many questions of the layer in a row are lost to a peer that answers words: then no frame passes (a choice; of a network
+/// that loses none at all, one were enough).
+const VAIN: u32 = 3;
+const PASSES_NOTHING: &str = "cannot be reached: it is there and answers greetings, but no frame passes between it and this node";
 /// Shortest sleep.
 const WINK: Span = Span::from_micros(1);
 /// Behind so many datagrams that were there at once it is seen what is due (a choice: some datagrams' time).
@@ -53,6 +56,7 @@ pub(crate) struct Line<'a> {
 #[derive(Debug)]
 pub(crate) struct Lost {
     node: NodeId,
+    /// Why, or what is the matter with it.
     reason: String,
     /// Whether it said so itself, to all.
     told: bool,
@@ -63,7 +67,7 @@ impl Lost {
         let Lost { node, reason, told } = self;
         match told {
             true => NodesError::Gone { node: *node, reason: reason.clone() },
-            false => NodesError::Died { node: *node, what: format!("is gone: {reason}") },
+            false => NodesError::Died { node: *node, what: reason.clone() },
         }
     }
 }
@@ -83,6 +87,7 @@ impl<'a> Line<'a> {
         carrier: Carrier,
         stop: &'a AtomicBool,
         begin: impl FnOnce() -> Instant,
+        missing: &mut dyn FnMut(&[Missing]),
     ) -> Result<Line<'a>, NodesError> {
         let chance = plan.seed.stream(&format!("node {} drops", plan.me.0));
         let count = carrier.peers().len();
@@ -102,7 +107,7 @@ impl<'a> Line<'a> {
             dropped: 0,
             train: Vec::new(),
         };
-        match meet(&mut line.carrier, plan.me, plan.patience, stop) {
+        match meet(&mut line.carrier, plan.me, plan.patience, stop, missing) {
             Ok(early) => {
                 line.begin = begin();
                 early.into_iter().try_for_each(|octets| line.arrives(layer, octets))?;
@@ -123,6 +128,17 @@ impl<'a> Line<'a> {
             self.read_clock();
             return Ok(false);
         };
+        self.takes_in(layer, octets).map(|()| true)
+    }
+
+    /// Takes in a datagram that has come, or comes within a nap, without a look at the clock. Whether one did; not if this node
+    /// looks for datagrams without sleeping, or its layer's timers would run late.
+    #[inline]
+    pub fn naps<L: Layer + ?Sized>(&mut self, layer: &mut L) -> Result<bool, NodesError> {
+        if !self.awake.is_zero() || !layer.bears(NAP) {
+            return Ok(false);
+        }
+        let Some(octets) = self.carrier.await_next()? else { return Ok(false) };
         self.takes_in(layer, octets).map(|()| true)
     }
 
@@ -205,7 +221,7 @@ impl<'a> Line<'a> {
         layer: &mut L,
         octets: Bytes,
     ) -> Result<(), NodesError> {
-        if is_word(&octets) && self.word(&octets)? {
+        if is_word(&octets) && self.word(layer, &octets)? {
             return Ok(());
         }
         if self.chance.happens(self.plan.drop) {
@@ -221,21 +237,36 @@ impl<'a> Line<'a> {
 
     /// Takes in a word of another node. Whether it was one.
     #[cold]
-    fn word(&mut self, octets: &[u8]) -> Result<bool, NodesError> {
+    fn word<L: Layer + ?Sized>(&mut self, layer: &L, octets: &[u8]) -> Result<bool, NodesError> {
+        let (count, me) = (self.heard.len(), self.plan.me);
+        let is_peer = |from: NodeId| usize::from(from.0) < count && from != me;
         match read(octets) {
             Heard::Frame => return Ok(false),
             Heard::Group { from } => self.carrier.hears_by_group(from),
-            Heard::Hello { from, all, .. } => {
+            Heard::Hello { from, began, .. } if self.carrier.is_another(from, began) => {
+                self.lost(from, "is gone: it was started again".into());
+            }
+            Heard::Hello { from, all: false, .. } => {
                 self.hears(from);
-                if !all {
-                    answer(&mut self.carrier, self.plan.me, from)?;
+                answer(&mut self.carrier, me, from)?;
+            }
+            Heard::Hello { from, .. } => {
+                self.hears(from);
+                if self.waits.is_some() && layer.unanswered(from) >= VAIN {
+                    self.lost(from, PASSES_NOTHING.into());
                 }
             }
-            Heard::Gone { from, reason } => {
+            Heard::Gone { from, reason } if is_peer(from) => {
                 self.gone.get_or_insert(Lost { node: from, reason, told: true });
             }
+            Heard::Gone { .. } => {}
         }
         Ok(true)
+    }
+
+    /// A peer is lost to the run, and does not say so itself.
+    fn lost(&mut self, node: NodeId, reason: String) {
+        self.gone.get_or_insert(Lost { node, reason, told: false });
     }
 
     #[inline]
@@ -254,12 +285,12 @@ impl<'a> Line<'a> {
         }
         self.asked = now;
         let silence = Span::from_nanos(self.plan.silence.as_nanos() as u64);
-        for peer in (0..self.heard.len()).filter(|&it| it != usize::from(self.plan.me.0)) {
+        let me = usize::from(self.plan.me.0);
+        for peer in (0..self.heard.len()).filter(|&it| it != me) {
             let silent = now.since(self.heard[peer].max(since));
             let node = NodeId(peer as u16);
             if silent > silence {
-                let reason = format!("it has not answered for {silence}");
-                self.gone.get_or_insert(Lost { node, reason, told: false });
+                self.lost(node, format!("is gone: it has not answered for {silence}"));
             } else if silent >= ASKS {
                 ask(&mut self.carrier, self.plan.me, node)?;
             }

@@ -6,7 +6,8 @@
 //! are told from a frame by their first octet, which is no version of frames.
 
 use crate::terms::{BEGINNINGS, MOST};
-use crate::{Carrier, NodesError, Terms};
+use crate::{Address, Carrier, NodesError, Terms};
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trunkline_transport::cstar::{Frame, NodeId};
@@ -21,6 +22,10 @@ const GONE: u8 = 2;
 const GROUP: u8 = 3;
 /// Added to a hello: it has heard whom it greets by the group.
 const HEARS: u8 = 4;
+/// Most octets of the instant at which a node began, and of the end of its line.
+const BEGAN: usize = 21;
+/// A word that says nothing: of a node that there is never, by the group.
+pub(crate) const NOTHING: [u8; 4] = [WORD, u8::MAX, u8::MAX, GROUP];
 /// Octets before a reason.
 const HEADER: usize = 4;
 /// Most octets of a reason.
@@ -29,6 +34,10 @@ const REASON: usize = 400;
 const EVERY: Duration = Duration::from_millis(20);
 /// How often a node says that it cannot go on: nobody acknowledges it.
 const TIMES: usize = 3;
+/// When it is told who is missing (a choice).
+const TOLD: Duration = Duration::from_secs(1);
+/// Of so many at most (a choice: each may take some milliseconds to find out about).
+const MOST_TOLD: usize = 8;
 /// How long the group is tried when all have heard each other (a choice: ten greetings).
 const GRACE: Duration = Duration::from_millis(200);
 
@@ -45,6 +54,8 @@ pub(crate) enum Heard {
         all: bool,
         /// Whether it has heard this node by the group.
         hears: bool,
+        /// When its process began, by its own clock: another one of the same number began at another instant.
+        began: u64,
         /// What all must have alike.
         terms: String,
     },
@@ -62,16 +73,16 @@ pub(crate) enum Heard {
     },
 }
 
-fn hello(me: NodeId, all: bool, hears: bool, terms: &Terms) -> Vec<u8> {
+fn hello(me: NodeId, all: bool, hears: bool, began: u64, terms: &Terms) -> Vec<u8> {
     let [high, low] = me.0.to_be_bytes();
     let said = if all { ALL_HEARD } else { HELLO } | if hears { HEARS } else { 0 };
-    [&[WORD, high, low, said], terms.text().as_bytes()].concat()
+    [&[WORD, high, low, said], format!("{began}\n{}", terms.text()).as_bytes()].concat()
 }
 
 /// Says hello to one node.
 fn greet(carrier: &mut Carrier, me: NodeId, to: NodeId, all: bool) -> Result<(), NodesError> {
     let hears = carrier.hears_group_of(to);
-    let hello = hello(me, all, hears, carrier.terms());
+    let hello = hello(me, all, hears, carrier.began(), carrier.terms());
     carrier.send_to(to, &hello)
 }
 
@@ -112,13 +123,15 @@ pub(crate) fn read(octets: &[u8]) -> Heard {
     match *octets {
         [WORD, high, low, GROUP] => Heard::Group { from: from(high, low) },
         [WORD, high, low, said, ref terms @ ..]
-            if matches!(said & !HEARS, HELLO | ALL_HEARD) && is_text(terms, MOST) =>
+            if matches!(said & !HEARS, HELLO | ALL_HEARD) && is_text(terms, MOST + BEGAN) =>
         {
             let (all, hears) = (said & ALL_HEARD != 0, said & HEARS != 0);
             // Control characters are no part of a line.
             let within = |it: char| it.is_control() && it != '\n';
-            let terms = String::from_utf8_lossy(terms).replace(within, " ");
-            Heard::Hello { from: from(high, low), all, hears, terms }
+            let text = String::from_utf8_lossy(terms).replace(within, " ");
+            let began = text.split_once('\n').and_then(|it| Some((it.0.parse().ok()?, it.1)));
+            let (began, terms) = began.unwrap_or((0, &text));
+            Heard::Hello { from: from(high, low), all, hears, began, terms: terms.into() }
         }
         [WORD, high, low, GONE, ref reason @ ..] if is_text(reason, REASON) => {
             // Control characters are no part of a line.
@@ -167,6 +180,25 @@ struct Known {
     hears: bool,
 }
 
+/// A node that was not heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Missing {
+    /// Which.
+    pub node: NodeId,
+    /// Where it should be.
+    pub address: Address,
+    /// Whether its host says that nobody listens there.
+    pub refuses: bool,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Missing { node, address, refuses } = self;
+        write!(f, "{node} at {address}")?;
+        if *refuses { f.write_str(" (nobody listens there)") } else { Ok(()) }
+    }
+}
+
 /// The nodes as they meet.
 struct Meeting<'a> {
     carrier: &'a mut Carrier,
@@ -176,10 +208,12 @@ struct Meeting<'a> {
     early: Vec<bytes::Bytes>,
     /// When all had heard each other.
     met: Option<Instant>,
+    /// Whether it was told who is missing.
+    told: bool,
 }
 
 /// Waits until all nodes are there and know it, and a little longer for a multicast group. Answers the first frames of those
-/// that began a little sooner.
+/// that began a little sooner. `missing` is called once if nodes are missing when some time has passed.
 ///
 /// # Errors
 /// If one is not heard within `most`, or `stop` is set.
@@ -188,11 +222,12 @@ pub(crate) fn meet(
     me: NodeId,
     most: Duration,
     stop: &AtomicBool,
+    missing: &mut dyn FnMut(&[Missing]),
 ) -> Result<Vec<bytes::Bytes>, NodesError> {
     let begin = Instant::now();
     let mut known = vec![Known::default(); carrier.peers().len()];
     known[usize::from(me.0)] = Known { there: true, all: true, hears: true };
-    let mut meeting = Meeting { carrier, me, known, early: Vec::new(), met: None };
+    let mut meeting = Meeting { carrier, me, known, early: Vec::new(), met: None, told: false };
     let mut next = begin;
     while !meeting.is_over() {
         if stop.load(Ordering::Relaxed) {
@@ -203,12 +238,12 @@ pub(crate) fn meet(
             meeting.greets(meeting.known.iter().all(|it| it.there))?;
             next = now + EVERY;
         }
-        if let Some(peer) = meeting.known.iter().position(|it| !it.all)
-            && now.duration_since(begin) > most
-        {
-            let address = meeting.carrier.peers()[peer];
-            let (peer, seconds) = (NodeId(peer as u16), most.as_secs());
-            return Err(NodesError::Silent { peer, address, seconds });
+        let waited = now.duration_since(begin);
+        if waited > TOLD && !std::mem::replace(&mut meeting.told, true) {
+            missing(&meeting.missing());
+        }
+        if waited > most && meeting.met.is_none() {
+            return Err(meeting.silent(most.as_secs()));
         }
         meeting.hears(next.saturating_duration_since(now))?;
     }
@@ -220,6 +255,29 @@ pub(crate) fn meet(
 }
 
 impl Meeting<'_> {
+    /// Who was not heard, the first of them if there are many.
+    fn missing(&self) -> Vec<Missing> {
+        let unheard = (0..).zip(&self.known).filter(|(_, it)| !it.there);
+        let of = |node: u16| {
+            let refuses = self.carrier.refuses(NodeId(node));
+            Missing {
+                node: NodeId(node),
+                address: self.carrier.peers()[usize::from(node)],
+                refuses,
+            }
+        };
+        unheard.take(MOST_TOLD).map(|(node, _)| of(node)).collect()
+    }
+
+    /// Why this node waits no longer.
+    fn silent(&self, seconds: u64) -> NodesError {
+        if let Some(missing) = self.missing().into_iter().next() {
+            return NodesError::Silent { missing, seconds };
+        }
+        let of = self.known.iter().position(|it| !it.all).unwrap_or(0);
+        NodesError::Alone { peer: NodeId(of as u16), seconds }
+    }
+
     fn is_over(&mut self) -> bool {
         if !self.known.iter().all(|it| it.all) {
             return false;
@@ -244,7 +302,7 @@ impl Meeting<'_> {
             return Ok(());
         };
         match read(&octets) {
-            Heard::Hello { from, all, hears, terms } => {
+            Heard::Hello { from, all, hears, began, terms } => {
                 if from == self.me {
                     // The other one listens where this one should.
                     let error = NodesError::Number { me: from };
@@ -252,19 +310,33 @@ impl Meeting<'_> {
                     return Err(error);
                 }
                 self.carrier.terms().compare(from, &terms)?;
+                if self.carrier.is_another(from, began) {
+                    self.carrier.hears_anew(from, began);
+                    self.forget(from);
+                }
                 self.note(from, all, hears);
             }
             Heard::Group { from } => self.carrier.hears_by_group(from),
-            Heard::Gone { from, reason } => return Err(NodesError::Gone { node: from, reason }),
-            // Who sends frames has heard everybody.
+            Heard::Gone { from, reason } if usize::from(from.0) < self.known.len() => {
+                return Err(NodesError::Gone { node: from, reason });
+            }
+            Heard::Gone { .. } => {}
+            // Who sends frames has heard everybody. More than there are buffers for are as if they were lost.
             Heard::Frame => {
-                if let Some(&[high, low]) = octets.get(4..6).and_then(|it| it.first_chunk()) {
-                    self.note(NodeId(u16::from_be_bytes([high, low])), true, false);
+                let Ok(frame) = Frame::decode(octets.clone()) else { return Ok(()) };
+                self.note(frame.from, true, false);
+                if self.early.len() < self.carrier.buffers() as usize {
+                    self.early.push(octets);
                 }
-                self.early.push(octets);
             }
         }
         Ok(())
+    }
+
+    fn forget(&mut self, from: NodeId) {
+        if let Some(it) = self.known.get_mut(usize::from(from.0)) {
+            *it = Known::default();
+        }
     }
 
     fn note(&mut self, from: NodeId, all: bool, hears: bool) {
@@ -287,12 +359,13 @@ mod tests {
         let me = NodeId(0x0203);
         for terms in [Terms::default(), some_terms()] {
             for (all, hears) in [(false, false), (true, false), (true, true)] {
-                let said = Heard::Hello { from: me, all, hears, terms: terms.text() };
-                assert_eq!(read(&hello(me, all, hears, &terms)), said);
+                let said = Heard::Hello { from: me, all, hears, began: 7, terms: terms.text() };
+                assert_eq!(read(&hello(me, all, hears, 7, &terms)), said);
             }
         }
         assert_eq!(read(&[0, 2, 3, 3]), Heard::Group { from: me });
-        let told = [&hello(me, false, false, &some_terms())[..], b"\nname=\x1b[2J"].concat();
+        let told =
+            [&hello(me, false, false, u64::MAX, &some_terms())[..], b"\nname=\x1b[2J"].concat();
         let Heard::Hello { terms, .. } = read(&told) else { panic!() };
         assert!(terms.ends_with("\nname= [2J"), "{terms:?}");
         let reason = "lost\nframe";
@@ -308,12 +381,12 @@ mod tests {
     fn words_behind_each_other_are_found() {
         let me = NodeId(0x0003);
         let words = [
-            hello(me, false, true, &Terms::default()),
-            hello(me, false, true, &some_terms()),
+            hello(me, false, true, 0, &Terms::default()),
+            hello(me, false, true, 1, &some_terms()),
             gone(me, "lost\0frame"),
             gone(me, ""),
             vec![0, 0, 3, GROUP],
-            hello(me, true, false, &some_terms()),
+            hello(me, true, false, 2, &some_terms()),
             vec![1, 4, 0, 0],
         ];
         let joined = words.concat();

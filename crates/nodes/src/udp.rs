@@ -1,17 +1,22 @@
 //! Frames over UDP: one socket for all peers, a frame in each datagram.
 
 use crate::address::Address;
-use crate::carrier::Wire;
+use crate::carrier::{NAP, Wire};
+use crate::meeting::NOTHING;
 use crate::memory::frame_memory;
 use crate::{NodesError, wait_to_send};
 use bytes::Bytes;
 use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg, setsockopt};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg_addr, sockopt};
-use std::io::IoSlice;
+use std::io::{ErrorKind, IoSlice};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::Duration;
+use trunkline_port::take_only_from;
 
+/// How long a host may take to say that nobody listens at a port (a choice: some times a near host's answer).
+const ANSWERS: Duration = Duration::from_millis(20);
 /// Longest datagram.
 const LONGEST: usize = 65_535;
 
@@ -39,7 +44,9 @@ impl Udp {
     pub fn bind(address: SocketAddr, buffers: u32, payload: u32) -> Result<Udp, NodesError> {
         let what = format!("listen at {address}");
         let socket = UdpSocket::bind(address).map_err(NodesError::system(what))?;
-        socket.set_nonblocking(true).map_err(NodesError::system("set up the socket"))?;
+        // Calls that wait do so for a nap; the others say that they do not.
+        let nap = Duration::from_nanos(NAP.as_nanos());
+        socket.set_read_timeout(Some(nap)).map_err(NodesError::system("set up the socket"))?;
         // Trains then come whole, if the way keeps them; a system that cannot do this hands over each datagram.
         let _ = setsockopt(&socket, nix::sys::socket::sockopt::UdpGroSegment, &true);
         let needed = buffers as usize * frame_memory(payload);
@@ -86,7 +93,7 @@ impl Udp {
         let (control, at) = ([ControlMessage::UdpGsoSegments(&size)], SockaddrStorage::from(at));
         let descriptor = self.socket.as_raw_fd();
         loop {
-            let sent = sendmsg(descriptor, &slices, &control, MsgFlags::empty(), Some(&at));
+            let sent = sendmsg(descriptor, &slices, &control, MsgFlags::MSG_DONTWAIT, Some(&at));
             match sent.map_err(|errno| Errno::from_raw_os_error(errno as i32)) {
                 Ok(_) => return Ok(true),
                 Err(Errno::CONNREFUSED | Errno::INTR) => {}
@@ -102,11 +109,20 @@ impl Udp {
         }
     }
 
+    #[inline]
+    fn receive_so(&mut self, flags: RecvFlags) -> Result<Option<Bytes>, NodesError> {
+        match recv(&self.socket, &mut self.buffer[..], flags) {
+            Ok((length, _)) => Ok(Some(Bytes::copy_from_slice(&self.buffer[..length]))),
+            Err(Errno::AGAIN | Errno::INTR | Errno::CONNREFUSED) => Ok(None),
+            Err(errno) => Err(NodesError::system("receive")(errno.into())),
+        }
+    }
+
     fn send_at(&self, address: SocketAddr, parts: [&[u8]; 2]) -> Result<(), NodesError> {
         let parts = parts.map(IoSlice::new);
         loop {
             let control = &mut SendAncillaryBuffer::default();
-            match sendmsg_addr(&self.socket, &address, &parts, control, SendFlags::empty()) {
+            match sendmsg_addr(&self.socket, &address, &parts, control, SendFlags::DONTWAIT) {
                 Ok(_) => return Ok(()),
                 // Refused is an answer of the peer's host to an earlier datagram; this one was not sent.
                 Err(Errno::CONNREFUSED | Errno::INTR) => {}
@@ -134,6 +150,8 @@ impl Wire for Udp {
             }
         };
         self.peers = peers.iter().map(of).collect::<Result<_, _>>()?;
+        // Of others it takes nothing. A system that cannot do this for so many lets strangers' datagrams pass.
+        let _ = take_only_from(self.socket.as_fd(), &self.peers);
         Ok(())
     }
 
@@ -176,11 +194,26 @@ impl Wire for Udp {
     }
 
     fn receive(&mut self) -> Result<Option<Bytes>, NodesError> {
-        match recv(&self.socket, &mut self.buffer[..], RecvFlags::empty()) {
-            Ok((length, _)) => Ok(Some(Bytes::copy_from_slice(&self.buffer[..length]))),
-            Err(Errno::AGAIN | Errno::INTR | Errno::CONNREFUSED) => Ok(None),
-            Err(errno) => Err(NodesError::system("receive")(errno.into())),
-        }
+        self.receive_so(RecvFlags::DONTWAIT)
+    }
+
+    /// By the socket's own time limit: waiting and taking is one call.
+    fn await_next(&mut self) -> Result<Option<Bytes>, NodesError> {
+        self.receive_so(RecvFlags::empty())
+    }
+
+    /// By a word that says nothing, of a socket of its own: only a connected one hears of the host's answer.
+    fn refuses(&self, to: usize) -> bool {
+        let peer = self.peers[to];
+        let any = if peer.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+        let asked = || {
+            let socket = UdpSocket::bind(any)?;
+            socket.connect(peer)?;
+            socket.set_read_timeout(Some(ANSWERS))?;
+            socket.send(&NOTHING)?;
+            socket.recv(&mut [0])
+        };
+        asked().is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
     }
 
     fn descriptor(&self) -> BorrowedFd<'_> {

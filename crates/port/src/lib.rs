@@ -24,12 +24,14 @@ mod own;
 mod packet;
 mod ring;
 pub mod segment;
+mod sources;
 mod sys;
 mod transmit;
 mod xdp;
 
 pub use error::PortError;
 pub use own::{LINK_HEADER, OwnFrames};
+pub use sources::take_only_from;
 
 use std::fmt;
 use std::os::fd::BorrowedFd;

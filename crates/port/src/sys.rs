@@ -48,6 +48,22 @@ fn checked(result: i32) -> Result<i32, i32> {
 /// A socket, closed when dropped.
 pub(crate) struct Socket(OwnedFd);
 
+/// Attaches a filter to a socket (socket(7), SO_ATTACH_FILTER).
+pub(crate) fn attach_filter(
+    socket: BorrowedFd<'_>,
+    filter: &mut [libc::sock_filter],
+) -> Result<(), i32> {
+    let length = filter.len() as libc::c_ushort;
+    let program = libc::sock_fprog { len: length, filter: filter.as_mut_ptr() };
+    let size = size_of::<libc::sock_fprog>() as libc::socklen_t;
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER);
+    // SAFETY: `program` is readable for its own size during the call, and the filter that it points to for its length.
+    let result = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const program).cast(), size)
+    };
+    checked(result).map(drop)
+}
+
 impl Socket {
     /// A new socket, non-blocking and closed on exec.
     pub(crate) fn new(domain: i32, kind: i32, protocol: i32) -> Result<Socket, i32> {

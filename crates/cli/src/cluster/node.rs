@@ -72,6 +72,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut carrier = bound.map_err(|error| failure(&error))?;
     carrier.agree(common.terms(nodes));
     let peers = peers(args, &carrier, &stop)?;
+    if peers.is_empty() {
+        return Ok(());
+    }
     carrier.meet(me, peers).map_err(|error| failure(&error))?;
     let plan = Plan {
         me,
@@ -84,6 +87,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let by_hand = !args.peers.is_empty();
     let (mut said, mut watched) = (Ok(()), Watched::new(common.test.laps()));
     let tell = &mut |told: Told<'_>| match told {
+        Told::Misses(missing) => {
+            if by_hand {
+                missing.iter().for_each(|it| output::tell(format_args!("{me} waits for {it}")));
+            }
+        }
         Told::Ended(outcome) => {
             watched.ends();
             said = say(&Said::Ended(Box::new(outcome.clone())));

@@ -105,6 +105,20 @@ fn a_lost_last_frame_is_no_silence() {
     }
 }
 
+/// If all frames are lost, and so the audits, it is told who cannot be reached; the words among nodes still pass.
+#[test]
+fn the_loss_of_all_frames_is_told() {
+    let host = Host::beside();
+    for protocol in ["careful", "careful:grid=2"] {
+        let run = ["--nodes", "4", "--test", "latency:rounds=3000", "--drop", "100%"];
+        let outcome = host.run(&arguments(true, &[&run[..], &["--protocol", protocol]].concat()));
+        assert_eq!(outcome.status.code(), Some(1));
+        let said = outcome.stderr;
+        assert!(said.contains("cannot be reached: it is there"), "{protocol}: {said}");
+        assert!(said.contains("no frame passes"), "{protocol}: {said}");
+    }
+}
+
 /// A traditional cluster with more outstanding than its buffers hold says so while it is busy, and when it is given up.
 #[test]
 fn a_livelock_is_named_while_it_lasts() {
@@ -216,6 +230,7 @@ fn wrong_use_is_told_in_a_line() {
         (&["--nodes", "30", "--test", "jacobi:side=8"], "larger side"),
         (&["--nodes", "2", "--test", "latency", "--protocol", "rude"], "traditional or careful"),
         (&["--nodes", "4", "--test", "latency", "--protocol", "careful:grid=3"], "rows of 3"),
+        (&["--nodes", "4", "--test", "latency", "--silence", "1s"], "give 2s or more"),
     ] {
         let outcome = host.run(&arguments(true, rest));
         assert_eq!(outcome.status.code(), Some(2), "{}", outcome.stderr);

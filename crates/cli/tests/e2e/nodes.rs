@@ -11,21 +11,30 @@ use std::thread;
 use std::time::{Duration, Instant};
 use trunkline_netns::{End, IpNet, Mac, Namespace, SpawnOptions, create_veth, spawn};
 
+/// A socket on the loopback where the nodes are.
+fn socket(host: &Host) -> UdpSocket {
+    let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
+    host.separate().map_or_else(bind, |namespace| namespace.run(bind).unwrap())
+}
+
+/// So many addresses at which nobody listens.
+fn places(host: &Host, count: usize) -> Vec<String> {
+    let sockets: Vec<UdpSocket> = (0..count).map(|_| socket(host)).collect();
+    sockets.iter().map(|it| it.local_addr().unwrap().to_string()).collect()
+}
+
+/// Starts the node that listens at one of these places.
+fn at(host: &Host, places: &[String], place: usize, id: u16, more: &[&str]) -> Running {
+    let (id, list) = (id.to_string(), places.join(","));
+    let own = ["cluster", "node", "--id", &id, "--bind", &places[place], "--peers", &list];
+    host.start(&[&own[..], more].concat())
+}
+
 /// Nodes on loopback, started by hand, each with its number and further arguments.
 fn by_hand(host: &Host, more: &[(u16, &[&str])]) -> Vec<Running> {
-    let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
-    let open = || host.separate().map_or_else(bind, |namespace| namespace.run(bind).unwrap());
-    let sockets: Vec<UdpSocket> = more.iter().map(|_| open()).collect();
-    let address = |it: &UdpSocket| it.local_addr().unwrap().to_string();
-    let peers: Vec<String> = sockets.iter().map(address).collect();
-    drop(sockets);
-    let list = peers.join(",");
-    let start = |(at, (id, more)): (&String, &(u16, &[&str]))| {
-        let id = id.to_string();
-        let own = ["cluster", "node", "--id", &id, "--bind", at, "--peers", &list];
-        host.start(&[&own[..], more].concat())
-    };
-    peers.iter().zip(more).map(start).collect()
+    let places = places(host, more.len());
+    let start = |(place, &(id, more))| at(host, &places, place, id, more);
+    more.iter().enumerate().map(start).collect()
 }
 
 /// Three of them at work.
@@ -105,6 +114,84 @@ fn a_node_that_is_killed_is_noticed_by_the_others() {
     }
 }
 
+/// A node that was killed and started again would wait for a run that is over or half done: both are told.
+#[test]
+fn a_node_that_is_started_again_is_told() {
+    let host = Host::beside();
+    for protocol in ["careful", "traditional"] {
+        let places = places(&host, 2);
+        let test = ["--protocol", protocol, "--test", "latency:rounds=100000000"];
+        let mut nodes = [0, 1].map(|id| at(&host, &places, id, id as u16, &test));
+        nodes.iter_mut().for_each(|node| node.await_line("all 2 nodes are there"));
+        let [stays, dies] = nodes;
+        dies.kill();
+        let again = at(&host, &places, 1, 1, &test).finish();
+        assert_eq!(again.status.code(), Some(1), "{again:#?}");
+        let why = "node 1 is gone: it was started again";
+        assert!(again.stderr.contains(&format!("node 0 has failed: {why}")), "{again:#?}");
+        let said = fails(stays);
+        assert!(said.contains(why), "{protocol}: {said}");
+    }
+}
+
+/// A node that waits for the others says for whom, and whether anybody listens there.
+#[test]
+fn a_node_that_waits_for_others_says_for_whom() {
+    let host = Host::beside();
+    let places = places(&host, 3);
+    let silent = UdpSocket::bind(&places[2]);
+    let mut node = at(&host, &places, 0, 0, &["--test", "latency:rounds=5"]);
+    node.await_line(&format!("node 0 waits for node 1 at {} (nobody listens there)", places[1]));
+    if host.separate().is_none() && silent.is_ok() {
+        node.await_line(&format!("node 0 waits for node 2 at {}", places[2]));
+    }
+    node.kill();
+}
+
+/// Whatever a stranger sends to a node's port: it is not taken for a peer's, neither while the nodes meet nor while they work.
+#[test]
+fn strangers_change_nothing() {
+    let host = Host::beside();
+    let stranger = socket(&host);
+    let frame = |kind: u8, from: u8| {
+        let mut frame = [0; 36];
+        (frame[0], frame[1], frame[5], frame[19], frame[27]) = (1, kind, from, 4, 0);
+        frame
+    };
+    let sprayed = [
+        &[1, 2, 3][..],
+        &[],
+        &[0xff; 1400],
+        &frame(4, 1),
+        &frame(1, 1),
+        &frame(5, 0),
+        b"\0\0\x01\x02it cannot go on",
+        b"\0\0\x01\x01\n--test=none",
+    ];
+    for protocol in ["careful", "traditional"] {
+        let places = places(&host, 2);
+        let test = ["--protocol", protocol, "--test", "latency:rounds=100000000"];
+        let spray = || {
+            for octets in sprayed {
+                places.iter().for_each(|place| drop(stranger.send_to(octets, place)));
+            }
+        };
+        let first = at(&host, &places, 0, 0, &test);
+        for _ in 0..20 {
+            spray();
+            thread::sleep(Duration::from_millis(10));
+        }
+        let mut nodes = [first, at(&host, &places, 1, 1, &test)];
+        nodes.iter_mut().for_each(|node| node.await_line("all 2 nodes are there"));
+        (0..100).for_each(|_| spray());
+        thread::sleep(Duration::from_millis(300));
+        let [stopped, other] = nodes;
+        stopped.signal(Signal::INT);
+        assert_eq!(stopped.finish().status.code(), Some(130));
+        assert!(fails(other).contains("node 0 has failed: it was stopped"), "{protocol}");
+    }
+}
+
 #[test]
 fn a_node_that_fails_or_is_stopped_tells_the_others() {
     let host = Host::beside();
@@ -163,6 +250,17 @@ impl Fed {
         drop(self.child.stdin.take());
         assert!(self.child.wait().unwrap().success());
     }
+}
+
+/// A node that is told that there is nowhere to go to ends without a word.
+#[test]
+fn a_node_that_need_not_begin_ends() {
+    let host = Host::beside();
+    let Some(namespace) = host.separate() else { return };
+    let mut node = Fed::start(namespace, 0, &["--bind", "127.0.0.1:0", "--test", "latency"]);
+    node.line("listens");
+    node.tell(&serde_json::json!([]));
+    node.end();
 }
 
 /// Datagrams that the kernel dropped because a socket of this namespace was full.

@@ -13,6 +13,7 @@ const EXAMPLES: &[(&str, usize)] = &[
     ("ethernet", 2),
     ("host-interface", 4),
     ("incast", 8),
+    ("incast-careful", 2),
     ("leaf-spine", 6),
     ("long-distance", 5),
     ("looped-path", 1),

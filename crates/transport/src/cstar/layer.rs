@@ -4,7 +4,7 @@ use super::{BufferId, Delivery, EventId, Fragment, Frame, FrameError, NodeId, So
 use bytes::Bytes;
 use std::fmt;
 use thiserror::Error;
-use trunkline_core::Time;
+use trunkline_core::{Span, Time};
 
 /// One node's end of a message layer.
 ///
@@ -74,6 +74,17 @@ pub trait Layer: fmt::Debug + Send {
     /// When [`expire`](Layer::expire) is to be called; may lie in the past. A careful layer has no timers but those of its
     /// audits and of its leases, if it has any.
     fn deadline(&self) -> Option<Time>;
+
+    /// Whether its timers may run so late: then the driver may let the application wait so long before it calls
+    /// [`wait`](Layer::wait), and hand over what comes meanwhile with the instant of the call before.
+    fn bears(&self, _late: Span) -> bool {
+        false
+    }
+
+    /// How often in a row a peer was asked whether anything was lost, and has not answered; of a layer that never asks none.
+    fn unanswered(&self, _peer: NodeId) -> u32 {
+        0
+    }
 
     /// Does what is due at `now`.
     fn expire(&mut self, now: Time);

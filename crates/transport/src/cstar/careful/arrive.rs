@@ -59,6 +59,9 @@ impl Careful {
         }
         let from = frame.from;
         if is_audit(&frame) {
+            if frame.again {
+                self.peer(from).vain = 0;
+            }
             if frame.wants_ack {
                 self.is_audited(now, from);
             }

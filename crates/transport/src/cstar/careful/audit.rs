@@ -38,6 +38,8 @@ impl Careful {
         for node in self.suspects(from) {
             let frame = self.audit(node, true);
             self.out.push_back(frame);
+            let peer = self.peer(node);
+            peer.vain = peer.vain.saturating_add(1);
         }
     }
 

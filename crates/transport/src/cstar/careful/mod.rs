@@ -38,11 +38,14 @@ use forward::Transit;
 use loans::Loans;
 use peer::Peers;
 use std::collections::{BTreeSet, VecDeque};
-use trunkline_core::Time;
+use trunkline_core::{Span, Time};
 
 /// The least window with which the half-window rule makes progress (a random simulation of the rules, and the model check
 /// in the tests); the report's theorem allows 1, and 2 against livelock.
 const LEAST_WINDOW: u32 = 3;
+
+/// An audit may be late by one in so many of its times (a choice).
+const MANY: u64 = 8;
 
 /// Bytes of memory that a fragment takes which was copied out, beside its own: those of its place.
 const COPY: u64 = size_of::<Stored>() as u64;
@@ -290,6 +293,17 @@ impl Layer for Careful {
             (Some(audit), Some(lease)) => Some(audit.min(lease)),
             (one, other) => one.or(other),
         }
+    }
+
+    /// Leases are shorter than a nap, audits mostly longer.
+    #[inline]
+    fn bears(&self, late: Span) -> bool {
+        let audits = |audit: Span| audit.as_nanos() >= MANY * late.as_nanos();
+        self.loans.is_none() && self.settings.audit.is_none_or(audits)
+    }
+
+    fn unanswered(&self, peer: NodeId) -> u32 {
+        self.peers.get(peer).map_or(0, |it| it.vain.into())
     }
 
     fn expire(&mut self, now: Time) {

@@ -37,6 +37,8 @@ pub(super) struct Peer {
     pub recent: u32,
     /// Whether anything was sent to it, or granted by it, in the lease under way.
     pub used: bool,
+    /// How often in a row it was asked whether anything was lost, and has not answered.
+    pub vain: u8,
 }
 
 impl Peer {
@@ -57,6 +59,7 @@ impl Peer {
             asked: false,
             recent: 0,
             used: false,
+            vain: 0,
         }
     }
 
