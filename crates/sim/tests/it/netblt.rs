@@ -229,10 +229,13 @@ fn outages_and_changes_are_followed() {
 fn holes_of_slow_times_are_mended_at_todays_pace() {
     let line = "rate = \"100Mbit/s\"\ndelay = \"25ms\"\nlimit = \"600kB\"\n\
                 forward = { loss = \"1%\", schedule = \"8s rate=3mbit; 14s rate=100mbit\" }";
-    let run = run(line, &[ADAPTIVE], 40);
     let best = 100e6 * 0.99 * 1440.0 / 1472.0;
-    let share = rates(&run, 40)[0] / (best * (8.0 + 0.18 + 26.0) / 40.0);
-    assert!(share > 0.85, "{share}");
+    // In the third and the fifth draw the law looked for a queue while the line was slow, and offered nothing new afterwards (0.49).
+    for seed in [1, 3, 5] {
+        let run = run_seeded(seed, line, &[ADAPTIVE], 0, 40);
+        let share = rates(&run, 40)[0] / (best * (8.0 + 0.18 + 26.0) / 40.0);
+        assert!(share > 0.85, "{seed}: {share}");
+    }
 }
 
 /// Two ends with other settings agree on what the one that opens chose, or one refuses and the other gives up at once.

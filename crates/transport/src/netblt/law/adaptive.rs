@@ -354,7 +354,7 @@ impl Adaptive {
             self.phase = Phase::Breathe(count + 1);
             return self.make_offer(self.breath());
         }
-        if self.contest.is_none() && went {
+        if self.contest.is_none() && (went || is_excess && !is_gone) {
             self.standing.1 = self.rate;
             return self.enter(now);
         }
