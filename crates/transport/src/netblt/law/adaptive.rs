@@ -12,12 +12,12 @@
 //!   (RFC 9438) and offers that window for each round trip, so that the other gets as much.
 //!
 //! Loss is no congestion as long as it is the same when less is sent: the share that is lost below the rate, while there is no
-//! queue, is the path's own. The packets of that share have used the path too, so that what came through is counted with
-//! them.
+//! queue, is the path's own. Those packets have used the path too, so that what came through is counted with the packets that
+//! the same stretch has lost, as many as that share makes likely.
 
 use super::contest::Contest;
 use super::rates::{burst, bytes_in, per_second, rate_of};
-use super::window::{Least, Losses, MOST_RATE, OwnLoss, PARTS, Window};
+use super::window::{Least, Losses, MOST_RATE, OwnLoss, Window};
 use super::{Arrival, Law, on_path};
 use crate::netblt::wire::{Burst, Dialect, Terms};
 use trunkline_core::{Span, Time};
@@ -46,6 +46,8 @@ const BREATHS: u32 = 6;
 const PACKETS: u64 = 24;
 /// Percent of the rate below which what is lost is the path's own loss.
 const BELOW_RATE: u64 = 95;
+/// Percent of what was sent that came, or was lost with as much of what came: what is less stands in a queue, and fills it (a choice).
+const CARRIED: u64 = 95;
 /// Packets of the first train that are looked at.
 const TRAIN: u64 = 12;
 /// The same of copies of the OPEN.
@@ -187,10 +189,11 @@ impl Adaptive {
         // somebody who fills the line, his queue is in the first round trips, and what is lost in it is not the path's loss.
         let is_unsure = self.phase == Phase::Start && excess > 0;
         let is_idle = self.contest.is_none() && !is_unsure && self.queue() <= self.tolerated();
-        if is_idle && self.sent * 100 <= self.rate * BELOW_RATE {
+        let is_carried = losses.sent_at(through) * 100 >= self.sent * CARRIED;
+        if is_idle && is_carried && self.sent * 100 <= self.rate * BELOW_RATE {
             self.own_loss.take(self.own_loss.explained(losses));
         }
-        let counted = through * PARTS / (PARTS - self.own_loss.share());
+        let counted = self.own_loss.likely(losses).sent_at(through);
         self.next(now, counted, all, excess);
     }
 
@@ -373,9 +376,11 @@ impl Adaptive {
         self.make_offer(self.rate);
     }
 
-    /// An eighth of the rate, or a sixteenth of the highest: who has little tries relatively more, so that rates come together.
+    /// An eighth of the rate, or a quarter of what it is below the highest that it has been, but not more than the rate itself: who has
+    /// little tries more, so that rates come together.
     fn step(&self) -> u64 {
-        (self.rate / 8).max(self.highest / 16)
+        let below = self.highest.saturating_sub(self.rate);
+        (self.rate / 8).max(below / 4).min(self.rate)
     }
 
     fn try_more(&mut self, step: u64) {
@@ -395,8 +400,9 @@ impl Adaptive {
             self.rate = counted.min(self.rate);
             self.behind = 0;
         } else if queue > self.tolerated() {
-            // What chance made of the rate is taken back little by little.
-            self.rate = self.rate.min((self.rate * 7 + counted) / 8);
+            // What others have come to have, or chance has made of the rate, is taken back before a queue is taken for somebody's who
+            // keeps it.
+            self.rate = self.rate.min((self.rate * 3 + counted) / 4);
         }
         self.make_offer(self.drained(queue));
     }
@@ -478,3 +484,6 @@ impl Law for Adaptive {
         Span::from_nanos(u64::from(interval) * 1_000_000 / u64::from(size.max(1)))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,9 +3,6 @@
 use super::Arrival;
 use trunkline_core::{Span, Time};
 
-/// Parts of one in which shares of packets are counted.
-pub const PARTS: u64 = 1 << 16;
-
 /// The highest rate that is counted, in bytes per second: what comes at one instant came at no rate.
 pub const MOST_RATE: u64 = 1 << 40;
 
@@ -18,6 +15,15 @@ pub struct Losses {
     pub lost: u64,
     /// Gaps that they left.
     pub gaps: u64,
+}
+
+impl Losses {
+    /// The rate at which the packets were sent of which those that came had the rate `through`: at most twice as much.
+    pub fn sent_at(self, through: u64) -> u64 {
+        let came = (self.sent - self.lost.min(self.sent)).max(self.sent.div_ceil(2)).max(1);
+        let rate = u128::from(through) * u128::from(self.sent.max(1)) / u128::from(came);
+        rate as u64
+    }
 }
 
 /// The packets of a stretch of time.
@@ -122,11 +128,6 @@ impl OwnLoss {
         self.take(losses);
     }
 
-    /// The share, in [`PARTS`].
-    pub fn share(&self) -> u64 {
-        (self.0.lost * PARTS / self.0.sent.max(1)).min(PARTS / 2)
-    }
-
     fn expected(&self, sent: u64) -> u64 {
         self.0.lost * sent / self.0.sent.max(1)
     }
@@ -156,11 +157,23 @@ impl OwnLoss {
         Losses { lost: losses.lost.min(self.most(losses.sent)), ..losses }
     }
 
+    /// The packets, of which no more are lost than the share makes likely: the expected number and two standard deviations (of that,
+    /// and of what is known of it). Of a path that loses nothing none is.
+    pub fn likely(&self, losses: Losses) -> Losses {
+        let expected = self.expected(losses.sent);
+        let variance = (expected + self.unknown(expected, losses.sent)) * self.spread();
+        Losses { lost: losses.lost.min(expected + (4 * variance).isqrt()), ..losses }
+    }
+
+    /// The variance of an expected number as far as its mean is not known.
+    fn unknown(&self, expected: u64, sent: u64) -> u64 {
+        (expected * sent).checked_div(self.0.sent).unwrap_or(0)
+    }
+
     fn most(&self, sent: u64) -> u64 {
         // Of a path that is hardly known one more loss is expected.
         let expected = self.expected(sent) + sent / (self.0.sent + sent).max(1);
-        let unknown = (expected * sent).checked_div(self.0.sent).unwrap_or(0);
-        let variance = (expected + unknown + 1) * self.spread();
+        let variance = (expected + self.unknown(expected, sent) + 1) * self.spread();
         expected + (2 + sent / 50).max((9 * variance).isqrt())
     }
 }
@@ -230,7 +243,7 @@ mod tests {
     fn loss_beyond_chance_is_told_from_the_paths_own() {
         let mut own = OwnLoss::default();
         (0..40).for_each(|_| own.take(losses(100, 5, 5)));
-        assert_eq!(own.share() * 100 / PARTS, 4);
+        assert_eq!(own.expected(1000), 50);
         let excess = |own: &OwnLoss, lost| own.is_exceeded(losses(100, lost, lost));
         let over = |own: &OwnLoss, lost| own.over(losses(100, lost, lost));
         assert!(!excess(&own, 9) && over(&own, 9) == 0);
@@ -238,6 +251,20 @@ mod tests {
         assert_eq!(own.explained(losses(100, 60, 60)).lost, 12);
         let unknown = OwnLoss::default();
         assert!(over(&unknown, 1) == 1 && !excess(&unknown, 1));
+    }
+
+    /// Of a path that loses one in twenty, a stretch counts what it has lost itself: nothing if nothing was, and what is more than
+    /// likely is not the path's. Of packets of which none was sent for the first time, and of most lost, the rate is bounded.
+    #[test]
+    fn a_stretch_counts_its_own_losses_as_far_as_they_are_likely() {
+        let mut own = OwnLoss::default();
+        assert_eq!(own.likely(losses(100, 3, 3)).lost, 0);
+        (0..30).for_each(|_| own.take(losses(100, 5, 5)));
+        let counted = |lost| own.likely(losses(100, lost, lost)).sent_at(900_000);
+        assert_eq!([0, 5, 10].map(counted), [900_000, 947_368, 989_010]);
+        assert_eq!(counted(10), counted(60));
+        assert_eq!(losses(0, 0, 0).sent_at(900_000), 900_000);
+        assert_eq!(losses(9, 9, 1).sent_at(MOST_RATE), MOST_RATE * 9 / 5);
     }
 
     /// Of a path that loses ten packets in a row now and then, twenty of a hundred lost are chance.
@@ -255,7 +282,7 @@ mod tests {
         let mut own = OwnLoss::default();
         (0..40).for_each(|_| own.take(losses(100, 0, 0)));
         own.correct(losses(100, 20, 20));
-        assert!((10..=12).contains(&(own.share() * 100 / PARTS)), "{}", own.share());
+        assert!((10..=12).contains(&own.expected(100)), "{}", own.expected(100));
     }
 
     #[test]

@@ -1,0 +1,59 @@
+//! Single rules of the law.
+
+use super::*;
+
+/// A law for packets of 1000 bytes, that has a rate, offers and gets three quarters of it, over a round trip of 50 ms.
+fn law(rate: u64) -> Adaptive {
+    let terms =
+        Terms { packet: 940, burst: Burst { size: 100, interval: 100 }, ..Terms::default() };
+    let mut law = Adaptive::new(&terms, Dialect::V5);
+    (law.rate, law.highest) = (rate, rate);
+    (law.offered, law.sent) = (rate * 3 / 4, rate * 3 / 4);
+    law.round(Span::from_millis(50));
+    law
+}
+
+/// Whether losses are taken for the path's own after a stretch of 30 packets, of which each sixth is lost and the others come so
+/// far apart.
+fn learns(law: &mut Adaptive, apart: Span) -> bool {
+    let places = (0..30u64).filter(|place| place % 6 != 1);
+    for (index, place) in places.enumerate() {
+        let at = Time::ZERO + apart.scaled(index as u64, 1);
+        law.arrived(&Arrival { at, bytes: 1000, place: Some(place) });
+    }
+    law.own_loss.likely(Losses { sent: 100, lost: 50, gaps: 50 }).lost > 0
+}
+
+/// What is lost while less comes than was sent, a queue filling with the rest, is lost for want of room. (Three transfers at
+/// once took a sixth for the path's own in their first stretch.)
+#[test]
+fn what_is_lost_while_a_queue_fills_is_not_the_paths_own() {
+    // 1.5 MB/s are sent: of these 1.2 MB/s come and a sixth is lost; or 0.8 MB/s come and a sixth is lost.
+    assert!(learns(&mut law(2_000_000), Span::from_nanos(833_000)));
+    assert!(!learns(&mut law(2_000_000), Span::from_nanos(1_250_000)));
+}
+
+/// What comes through below the rate while there is a queue is believed for a quarter each time.
+#[test]
+fn a_rate_that_others_have_taken_a_part_of_is_taken_back() {
+    let mut law = law(1_000_000);
+    law.hold(800_000, false, Span::from_millis(20));
+    assert_eq!(law.rate, 950_000);
+    law.hold(800_000, false, Span::from_millis(20));
+    assert_eq!(law.rate, 912_500);
+    law.hold(800_000, false, Span::ZERO);
+    assert_eq!(law.rate, 912_500);
+}
+
+/// Rates of a line come together: who has three quarters of it tries less in proportion than who has a quarter, and nobody
+/// more than as much again.
+#[test]
+fn who_has_little_tries_more() {
+    let mut law = law(1_000_000);
+    let mut step = |rate| {
+        law.rate = rate;
+        law.step()
+    };
+    assert_eq!([1_000_000, 750_000, 250_000].map(&mut step), [125_000, 93_750, 187_500]);
+    assert_eq!(step(100_000), 100_000);
+}
