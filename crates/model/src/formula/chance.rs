@@ -288,14 +288,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn repair(telling: Telling) -> Repair {
+        Repair { telling, limited: 2.0, timeout: 1.0, unheard: 0.0, acked: 2.0 }
+    }
+
     fn of(law: Law, loss: f64, round: f64) -> Sway {
-        let repair = Repair {
-            telling: Telling::Selective,
-            limited: 2.0,
-            timeout: 1.0,
-            unheard: 0.0,
-            acked: 2.0,
-        };
+        let repair = repair(Telling::Selective);
         sway(&Chance { law, loss, round, most: 1e9, repair })
     }
 
@@ -342,13 +340,7 @@ mod tests {
 
     #[test]
     fn no_loss_leaves_the_window_whole() {
-        let repair = Repair {
-            telling: Telling::Selective,
-            limited: 2.0,
-            timeout: 1.0,
-            unheard: 0.0,
-            acked: 2.0,
-        };
+        let repair = repair(Telling::Selective);
         let chance = Chance { law: Law::reno(1), loss: 0.0, round: 0.1, most: 44.0, repair };
         assert_eq!(sway(&chance), Sway { mean: 44.0, swing: 0.0 });
         let rare = sway(&Chance { loss: 1e-9, ..chance });
@@ -368,7 +360,7 @@ mod tests {
             whole in any::<bool>(), most in 2.0f64..1e5, telling in any_telling(),
         ) {
             let law = if cubic { Law::cubic(whole) } else { Law::reno(1) };
-            let repair = Repair { telling, limited: 2.0, timeout: 1.0, unheard: 0.0, acked: 2.0 };
+            let repair = repair(telling);
             let chance = Chance { law, loss, round, most, repair };
             let (less, worse) = (sway(&chance), sway(&Chance { loss: loss * more, ..chance }));
             prop_assert!(worse.mean <= less.mean * 1.001, "{less:?} {worse:?}");
