@@ -156,6 +156,17 @@ fn two_transfers_share_a_line() {
     }
 }
 
+/// Jain's index of what two transfers carry that begin after so many seconds, and their bytes.
+fn shares_from(run: &Run, seconds: u64) -> (f64, [f64; 2]) {
+    let late = Time::ZERO + Span::from_secs(seconds);
+    let bytes = [0, 1].map(|index: usize| {
+        let samples = run.traffic[index].samples.iter().filter(|it| it.start >= late);
+        samples.map(|it| it.size as f64).sum::<f64>()
+    });
+    let squares: f64 = bytes.iter().map(|it| it * it).sum();
+    (bytes.iter().sum::<f64>().powi(2) / (2.0 * squares), bytes)
+}
+
 /// A transfer that comes when another has the whole line does not take it from that one: what it displaces in its first
 /// round trips, with the full queue in them, is not the path's own loss (the one that was there had a thousandth).
 #[test]
@@ -163,13 +174,8 @@ fn a_transfer_that_comes_later_shares() {
     for limit in ["25kB", "50kB"] {
         let line = format!("rate = \"20Mbit/s\"\ndelay = \"20ms\"\nlimit = \"{limit}\"");
         let run = run_later(&line, &[ADAPTIVE, ADAPTIVE], 10, 40);
-        let late = Time::ZERO + Span::from_secs(20);
-        let [first, second] = [0, 1].map(|index| {
-            let samples = run.traffic[index].samples.iter().filter(|it| it.start >= late);
-            samples.map(|it| it.size as f64).sum::<f64>()
-        });
-        let jain = (first + second).powi(2) / (2.0 * (first * first + second * second));
-        assert!(jain > 0.9, "{limit}: {first} and {second} bytes");
+        let (jain, bytes) = shares_from(&run, 20);
+        assert!(jain > 0.9, "{limit}: {bytes:?} bytes");
     }
 }
 
@@ -180,13 +186,8 @@ fn a_transfer_that_comes_later_gets_its_share() {
     for (rate, delay, limit) in [("10Mbit/s", "100ms", "500kB"), ("100Mbit/s", "10ms", "250kB")] {
         let line = format!("rate = \"{rate}\"\ndelay = \"{delay}\"\nlimit = \"{limit}\"");
         let run = run_later(&line, &[ADAPTIVE, ADAPTIVE], 10, 60);
-        let late = Time::ZERO + Span::from_secs(14);
-        let [first, second] = [0, 1].map(|index| {
-            let samples = run.traffic[index].samples.iter().filter(|it| it.start >= late);
-            samples.map(|it| it.size as f64).sum::<f64>()
-        });
-        let jain = (first + second).powi(2) / (2.0 * (first * first + second * second));
-        assert!(jain > 0.95, "{rate}: {first} and {second} bytes");
+        let (jain, bytes) = shares_from(&run, 14);
+        assert!(jain > 0.95, "{rate}: {bytes:?} bytes");
     }
 }
 
