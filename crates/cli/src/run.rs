@@ -68,15 +68,17 @@ Examples:
 
 /// Runs, prints and writes.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let (mut cells, text) = args.file.read()?;
+    engines::get_rights(&args.engine);
+    let watch = Watch::start()?;
+    // On a thread as the runs are made on, to which the C library gives the same heap: what reading gives back is used.
+    let file = args.file.clone();
+    let (mut cells, mut text) = watch.during(move || file.read())??;
     if let Some(seed) = args.seed {
         reseed(&mut cells, seed).map_err(|error| args.file.refused(&error))?;
     }
     if let Some(samples) = args.samples {
         cells.iter_mut().for_each(|cell| cell.samples = samples);
     }
-    engines::get_rights(&args.engine);
-    let watch = Watch::start()?;
     let (console, _control) = args.capture.console(&args.engine)?;
     let out = &args.out;
     let destination = args.out.destination()?;
@@ -86,7 +88,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let batch = Batch { cells, engines, threads: args.threads.number() };
     let refused = |error: &BatchError| args.file.refused(error);
     // Only what is written tells of it.
-    let text = if args.json || destination.is_some() { text } else { String::new() };
+    if !args.json && destination.is_none() {
+        text = String::new();
+    }
     let made = outcome(&watch, batch, text, refused).and_then(|outcome| {
         written(&watch, destination, &outcome.report)?;
         Ok(outcome)

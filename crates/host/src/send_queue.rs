@@ -1,6 +1,7 @@
 //! From a system write to units of a protocol: the sending side of an end.
 
 use std::collections::{BTreeMap, VecDeque};
+use trunkline_core::{Seldom, Untouched};
 use trunkline_scenario::Split;
 use trunkline_transport::{Extent, Rounds};
 
@@ -45,43 +46,60 @@ struct Message<C> {
 /// The writes of an end that the other one has not answered for. A message brings a `C` to its reader.
 #[derive(Debug)]
 pub struct SendQueue<C> {
+    under_way: Seldom<UnderWay<C>>,
+    /// Units of all requests handed over, and places in the stream: written, and handed over.
+    units: u64,
+    written: u64,
+    offered: u64,
+}
+
+/// What is kept of writes that do not [pass](SendQueue::pass).
+#[derive(Debug)]
+struct UnderWay<C> {
     /// Requests that the interface has not taken.
     queue: VecDeque<Request<C>>,
     /// The requests that a limited interface has: the number of units handed over with each.
     taken: VecDeque<u64>,
     messages: VecDeque<Message<C>>,
-    /// Units of all requests handed over, and places in the stream: written, and handed over.
-    units: u64,
-    written: u64,
-    offered: u64,
     rounds: Rounds,
+}
+
+impl<C> UnderWay<C> {
+    const NONE: UnderWay<C> = UnderWay {
+        queue: VecDeque::new(),
+        taken: VecDeque::new(),
+        messages: VecDeque::new(),
+        rounds: Rounds::NONE,
+    };
+}
+
+impl<C> Default for UnderWay<C> {
+    fn default() -> UnderWay<C> {
+        UnderWay::NONE
+    }
+}
+
+impl<C: 'static> Untouched for UnderWay<C> {
+    const UNTOUCHED: &'static UnderWay<C> = &UnderWay::NONE;
 }
 
 impl<C> Default for SendQueue<C> {
     fn default() -> SendQueue<C> {
-        SendQueue {
-            queue: VecDeque::new(),
-            taken: VecDeque::new(),
-            messages: VecDeque::new(),
-            units: 0,
-            written: 0,
-            offered: 0,
-            rounds: Rounds::default(),
-        }
+        SendQueue { under_way: Seldom::default(), units: 0, written: 0, offered: 0 }
     }
 }
 
-impl<C> SendQueue<C> {
+impl<C: 'static> SendQueue<C> {
     /// Takes a system write, and cuts it by the interface's rules. `carried` is what a message that ends there
     /// brings to its reader.
     pub fn write(&mut self, split: &[Split], write: Write, mut carried: impl FnMut() -> C) {
         if let Some(bytes) = write.rounds {
-            self.rounds.begin(bytes, self.written);
+            self.under_way.rounds.begin(bytes, self.written);
         }
         for (bytes, last) in pieces(split, write.bytes) {
             let end = write.end && last;
             let carried = end.then(&mut carried);
-            self.queue.push_back(Request { bytes, end, empty: write.empty, carried });
+            self.under_way.queue.push_back(Request { bytes, end, empty: write.empty, carried });
         }
         self.written += u64::from(write.bytes);
     }
@@ -95,27 +113,28 @@ impl<C> SendQueue<C> {
 
     /// Requests that the interface has not taken.
     pub fn queued(&self) -> usize {
-        self.queue.len()
+        self.under_way.queue.len()
     }
 
     /// Whether so little waits for the interface that a system write may return.
     pub fn has_room(&self) -> bool {
-        self.queue.len() <= WAITING_REQUESTS
+        self.under_way.queue.len() <= WAITING_REQUESTS
     }
 
     /// Requests that a limited interface has.
     pub fn outstanding(&self) -> usize {
-        self.taken.len()
+        self.under_way.taken.len()
     }
 
     /// The next request for an interface that takes `limit` of them and has been given `starting` more than it
     /// knows of.
     pub fn next(&mut self, limit: Option<u32>, starting: usize) -> Option<Request<C>> {
         let most = limit.map_or(usize::MAX, |limit| limit as usize);
-        if self.taken.len() + starting >= most {
+        // To look at what is empty does not touch it.
+        if self.under_way.taken.len() + starting >= most || self.under_way.queue.is_empty() {
             return None;
         }
-        self.queue.pop_front()
+        self.under_way.queue.pop_front()
     }
 
     /// A request of so many bytes goes to the protocol, which cuts it into `units`: its stretch of the stream.
@@ -124,38 +143,38 @@ impl<C> SendQueue<C> {
         self.offered += u64::from(bytes);
         self.units += units;
         if limited {
-            self.taken.push_back(self.units);
+            self.under_way.taken.push_back(self.units);
         }
         data
     }
 
     /// Keeps what the message brings that ends with the request handed over last.
     pub fn keep(&mut self, carried: C) {
-        self.messages.push_back(Message { units: self.units, carried });
+        self.under_way.messages.push_back(Message { units: self.units, carried });
     }
 
     /// The companions of the message that ends with the unit which makes it `units` in all.
     pub fn ending_with(&mut self, units: u64) -> Option<&mut C> {
-        let at = self.messages.partition_point(|message| message.units < units);
-        let found = self.messages.get_mut(at).filter(|message| message.units == units);
+        let at = self.under_way.messages.partition_point(|message| message.units < units);
+        let found = self.under_way.messages.get_mut(at).filter(|message| message.units == units);
         found.map(|message| &mut message.carried)
     }
 
     /// Forgets the messages of which all units are answered for.
     pub fn forget(&mut self, answered: u64) {
-        while self.messages.front().is_some_and(|message| message.units <= answered) {
-            self.messages.pop_front();
+        while self.under_way.messages.front().is_some_and(|message| message.units <= answered) {
+            self.under_way.messages.pop_front();
         }
     }
 
     /// Whether all units of the oldest request that the interface has are answered for.
     pub fn is_done(&self, answered: u64) -> bool {
-        self.taken.front().is_some_and(|&units| units <= answered)
+        self.under_way.taken.front().is_some_and(|&units| units <= answered)
     }
 
     /// The interface is done with the oldest request.
     pub fn release(&mut self) {
-        self.taken.pop_front();
+        self.under_way.taken.pop_front();
     }
 
     /// The place in the stream up to which requests have been handed over.
@@ -165,12 +184,12 @@ impl<C> SendQueue<C> {
 
     /// Data go out for the first time, when everything up to `answered` has been answered for.
     pub fn first_sent(&mut self, data: Extent, answered: u64) {
-        self.rounds.count(data, answered);
+        self.under_way.rounds.count(data, answered);
     }
 
     /// The rounds of each size of write.
     pub fn rounds(&self) -> BTreeMap<u32, Vec<u32>> {
-        self.rounds.whole()
+        self.under_way.rounds.whole()
     }
 }
 

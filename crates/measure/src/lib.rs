@@ -13,6 +13,7 @@ mod reduce;
 mod run;
 mod samples;
 mod share;
+mod spread;
 mod stats;
 mod steady;
 mod table;

@@ -1,9 +1,8 @@
 //! A histogram of times that costs the same however many are recorded.
 
-use hdrhistogram::{Counter, Histogram};
+use crate::spread;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::sync::OnceLock;
 use trunkline_core::Span;
 
 /// Significant decimal digits that the histogram keeps.
@@ -34,7 +33,7 @@ struct Counted {
 
 impl From<Times> for Counted {
     fn from(times: Times) -> Counted {
-        let counts = times.recorded();
+        let counts = times.spread.recorded();
         let Times { sum, longest, shortest, .. } = times;
         let [longest, shortest] = [longest, shortest].map(Span::as_nanos);
         Counted { sum: [(sum >> 64) as u64, sum as u64], longest, shortest, counts }
@@ -64,12 +63,6 @@ pub(crate) const TOO_MANY: &str = "a histogram of more than 2^64 values";
 
 /// The fault of a histogram that no recording could have made.
 pub(crate) const OTHERWISE: &str = "a histogram that is not as histograms are written";
-
-/// The number of recordings of each value that a histogram tells apart.
-pub(crate) fn recorded<C: Counter>(histogram: &Histogram<C>) -> Vec<(u64, u64)> {
-    let each = histogram.iter_recorded();
-    each.map(|it| (it.value_iterated_to(), it.count_at_value().as_u64())).collect()
-}
 
 /// The number of values that these counts tell of, if 64 bits hold it.
 pub(crate) fn total(counts: &[(u64, u64)]) -> Option<u64> {
@@ -116,135 +109,23 @@ fn range_of(nanos: u64) -> u64 {
 
 impl Default for Times {
     fn default() -> Times {
-        Times::of(Spread::Many(histogram()))
+        Times::of(Spread::whole())
     }
 }
 
 impl PartialEq for Times {
     fn eq(&self, other: &Times) -> bool {
         let sums = |times: &Times| (times.sum, times.longest, times.shortest);
-        sums(self) == sums(other) && self.recorded() == other.recorded()
+        sums(self) == sums(other) && self.spread == other.spread
     }
 }
 
 /// Different times up to which they are counted one by one: a kilobyte at most.
 const FEW: usize = 64;
 
-/// The number of recordings of each time.
-#[derive(Debug, Clone)]
-enum Spread {
-    /// In ascending order, each time as the longest of those that the histogram does not tell apart.
-    Few(Vec<(u64, u64)>),
-    /// Fewer than 2^32 recordings, in half the memory.
-    Narrow(Histogram<u32>),
-    Many(Histogram<u64>),
-}
-
-/// A histogram of all times: 36 KB.
-fn histogram() -> Histogram<u64> {
-    reaching(LONGEST)
-}
-
-/// A histogram of times up to `nanos` and less than twice that: a kilobyte for each doubling from 128 ns on, or half of
-/// one.
-fn reaching<C: Counter>(nanos: u64) -> Histogram<C> {
-    let longest = (u64::MAX >> nanos.max(2).leading_zeros()).min(LONGEST);
-    Histogram::new_with_bounds(1, longest, DIGITS).expect("the histogram accepts these bounds")
-}
-
-/// Records in a histogram, which becomes one that reaches farther if it has to.
-fn record_in<C: Counter>(histogram: &mut Histogram<C>, nanos: u64, count: C) {
-    if nanos > histogram.high() && histogram.high() < LONGEST {
-        let mut farther = reaching(nanos);
-        farther.add(&*histogram).expect("it reaches farther");
-        *histogram = farther;
-    }
-    histogram.saturating_record_n(nanos, count);
-}
-
-/// The same recordings, with room for as many as there may be.
-fn widened(histogram: &Histogram<u32>) -> Histogram<u64> {
-    let mut many = reaching(histogram.high());
-    let all = recorded(histogram);
-    all.iter().for_each(|&(time, count)| many.saturating_record_n(time, count));
-    many
-}
-
-/// A histogram of nothing, which knows what times are told apart.
-fn scale() -> &'static Histogram<u64> {
-    static SCALE: OnceLock<Histogram<u64>> = OnceLock::new();
-    SCALE.get_or_init(histogram)
-}
-
-impl Spread {
-    fn record(&mut self, nanos: u64, count: u64) {
-        let few = match self {
-            Spread::Many(histogram) => return record_in(histogram, nanos, count),
-            Spread::Narrow(histogram) => {
-                let fits = u32::try_from(histogram.len().saturating_add(count)).is_ok();
-                if fits {
-                    return record_in(histogram, nanos, count as u32);
-                }
-                *self = Spread::Many(widened(histogram));
-                return self.record(nanos, count);
-            }
-            Spread::Few(few) => few,
-        };
-        let longest = scale().highest_equivalent(nanos);
-        match few.binary_search_by_key(&longest, |&(time, _)| time) {
-            Ok(place) => few[place].1 += count,
-            Err(place) if few.len() < FEW && nanos <= LONGEST => {
-                few.insert(place, (longest, count))
-            }
-            Err(_) => {
-                let farthest = few.last().map_or(nanos, |&(time, _)| time.max(nanos));
-                let few = std::mem::take(few);
-                *self = Spread::Narrow(reaching(farthest));
-                few.iter().for_each(|&(time, count)| self.record(time, count));
-                self.record(nanos, count);
-            }
-        }
-    }
-
-    fn count(&self) -> u64 {
-        match self {
-            Spread::Few(few) => few.iter().map(|&(_, count)| count).sum(),
-            Spread::Narrow(histogram) => histogram.len(),
-            Spread::Many(histogram) => histogram.len(),
-        }
-    }
-
-    /// The nearest rank, as the histogram has it.
-    fn quantile(&self, share: f64) -> u64 {
-        let few = match self {
-            Spread::Few(few) => few,
-            Spread::Narrow(histogram) => return histogram.value_at_quantile(share),
-            Spread::Many(histogram) => return histogram.value_at_quantile(share),
-        };
-        let rank = ((share.min(1.0) * self.count() as f64).ceil() as u64).max(1);
-        let mut passed = 0;
-        for &(time, count) in few {
-            passed += count;
-            if passed >= rank {
-                return if share == 0.0 { scale().lowest_equivalent(time) } else { time };
-            }
-        }
-        0
-    }
-
-    /// The number that were no longer than `nanos`.
-    fn up_to(&self, nanos: u64) -> u64 {
-        match self {
-            Spread::Few(few) => {
-                let bound = scale().highest_equivalent(nanos);
-                let short = few.iter().filter(|&&(time, _)| time <= bound);
-                short.map(|&(_, count)| count).sum()
-            }
-            Spread::Narrow(histogram) => histogram.count_between(0, nanos),
-            Spread::Many(histogram) => histogram.count_between(0, nanos),
-        }
-    }
-}
+/// The number of recordings of each time. Whole, it takes 36 KB; else, of many different times, a kilobyte for each
+/// doubling from 128 ns on, or half of one.
+type Spread = spread::Spread<DIGITS, LONGEST, FEW>;
 
 impl Times {
     fn of(spread: Spread) -> Times {
@@ -253,16 +134,7 @@ impl Times {
 
     /// A histogram that grows with the number of different times recorded: for many histograms of which most see few.
     pub fn small() -> Times {
-        Times::of(Spread::Few(Vec::new()))
-    }
-
-    /// The number of recordings of each time that is told apart.
-    fn recorded(&self) -> Vec<(u64, u64)> {
-        match &self.spread {
-            Spread::Few(few) => few.clone(),
-            Spread::Narrow(histogram) => recorded(histogram),
-            Spread::Many(histogram) => recorded(histogram),
-        }
+        Times::of(Spread::small())
     }
 
     /// Records one time.
@@ -283,13 +155,7 @@ impl Times {
 
     /// Adds all that `other` recorded.
     pub fn add(&mut self, other: &Times) {
-        match (&mut self.spread, &other.spread) {
-            // Both have the same bounds, so that nothing can fail to fit.
-            (Spread::Many(ours), Spread::Many(theirs)) => ours.add(theirs).expect("equal bounds"),
-            (ours, _) => {
-                other.recorded().iter().for_each(|&(time, count)| ours.record(time, count));
-            }
-        }
+        self.spread.add(&other.spread);
         self.sum += other.sum;
         self.longest = self.longest.max(other.longest);
         self.shortest = self.shortest.min(other.shortest);
@@ -298,8 +164,8 @@ impl Times {
     /// How many times lie in which range, to the two digits that are kept: the ranges that occur, shortest first.
     pub fn ranges(&self) -> Vec<TimeRange> {
         let mut ranges: Vec<TimeRange> = Vec::new();
-        for (time, count) in self.recorded() {
-            let up_to = Span::from_nanos(range_of(scale().lowest_equivalent(time)));
+        for (time, count) in self.spread.recorded() {
+            let up_to = Span::from_nanos(range_of(Spread::lowest(time)));
             match ranges.last_mut().filter(|last| last.up_to == up_to) {
                 Some(last) => last.count += count,
                 None => ranges.push(TimeRange { up_to, count }),

@@ -93,6 +93,9 @@ impl SenderClock {
 }
 
 impl Spent {
+    /// None yet.
+    pub const NONE: Spent = Spent([Span::ZERO; ALL.len()]);
+
     /// The time spent since `earlier`.
     pub fn since(&self, earlier: &Spent) -> impl Iterator<Item = (Waiting, Span)> + use<> {
         let (now, then) = (self.0, earlier.0);

@@ -15,6 +15,9 @@ pub struct Rounds {
 }
 
 impl Rounds {
+    /// None yet.
+    pub const NONE: Rounds = Rounds { from: 0, of: Vec::new(), counting: None };
+
     /// A write of `bytes` begins at `place` of the stream: it is counted if it is the first of its size.
     pub fn begin(&mut self, bytes: u32, place: u64) {
         if bytes == 0 || self.counting.is_some() {

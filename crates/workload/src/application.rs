@@ -20,15 +20,15 @@ pub struct Application {
 /// The processes there are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Process {
-    Asker(Asker),
+    Asker(Box<Asker>),
     Answerer(Answerer),
     Source(Source),
-    Streamer(Streamer),
+    Streamer(Box<Streamer>),
     Sink(Sink),
     Pacer(Pacer),
     Listener(Listener),
     Spender(Spender),
-    Meter(Meter),
+    Meter(Box<Meter>),
 }
 
 impl Application {
@@ -38,10 +38,10 @@ impl Application {
         let asked = if empty { Confirm::Empty } else { Confirm::Last };
         Application::new(match workload {
             Workload::Interactive { sizes, repeat, every, .. } => {
-                Process::Asker(Asker::counted(sizes, *repeat, *every))
+                Process::Asker(Box::new(Asker::counted(sizes, *repeat, *every)))
             }
             Workload::TimedEcho { sizes, duration } => {
-                Process::Asker(Asker::timed(sizes, *duration))
+                Process::Asker(Box::new(Asker::timed(sizes, *duration)))
             }
             Workload::Bulk { bytes, repeat, write, confirm } => {
                 let confirm = if *confirm { asked } else { Confirm::Not };
@@ -51,7 +51,7 @@ impl Application {
                 Process::Source(Source::new(bytes.bytes(), *repeat, *write, asked))
             }
             Workload::TimedTransfer { sizes, duration } => {
-                Process::Streamer(Streamer::new(sizes, *duration))
+                Process::Streamer(Box::new(Streamer::new(sizes, *duration)))
             }
             Workload::Greedy { duration, write, .. } => {
                 Process::Spender(Spender::new(*write, *duration))
@@ -74,7 +74,7 @@ impl Application {
             Workload::TimedTransfer { .. } => sink(Sink::discarding(), false),
             Workload::Push { write, store, .. } => sink(Sink::storing(*write, *store), true),
             Workload::Greedy { duration, warm_up, interval, .. } => {
-                Process::Meter(Meter::new(*duration, *warm_up, *interval))
+                Process::Meter(Box::new(Meter::new(*duration, *warm_up, *interval)))
             }
             Workload::Paced { size, .. } => Process::Listener(Listener::new(*size)),
         })

@@ -2,9 +2,9 @@
 
 use super::series::{Moments, Series, batch_means};
 use crate::confidence::{CONFIDENCE, mean_interval};
-use crate::times::{OTHERWISE, TOO_MANY, recorded, total};
+use crate::spread;
+use crate::times::{OTHERWISE, TOO_MANY, total};
 use crate::{Estimate, Estimator, Interval, Quantity, Sample, Step};
-use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span, Time};
@@ -42,12 +42,18 @@ pub(crate) struct Streamed {
     spread: Spread,
 }
 
-/// A histogram for each quantity.
-type Spread = [Histogram<u64>; QUANTITIES];
+/// Different values up to which they are counted one by one: 16 KB at most. A histogram of more takes some hundred.
+const FEW: usize = 1024;
+
+/// The number of recordings of each value of a quantity.
+type Values = spread::Spread<DIGITS, { u64::MAX }, FEW>;
+
+/// Those of each quantity.
+type Spread = [Values; QUANTITIES];
 
 /// Writes how often each value was recorded that the histograms tell apart.
 fn counted<S: Serializer>(spread: &Spread, serializer: S) -> Result<S::Ok, S::Error> {
-    spread.each_ref().map(recorded).serialize(serializer)
+    spread.each_ref().map(Values::recorded).serialize(serializer)
 }
 
 /// Reads them again.
@@ -57,9 +63,9 @@ fn recounted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Spread, D::Er
     for (histogram, counts) in std::iter::zip(&mut spread, counts) {
         total(&counts).ok_or(TOO_MANY).map_err(serde::de::Error::custom)?;
         for &(value, count) in &counts {
-            histogram.record_n(value, count).map_err(serde::de::Error::custom)?;
+            histogram.record(value, count);
         }
-        if recorded(histogram) != counts {
+        if histogram.recorded() != counts {
             return Err(serde::de::Error::custom(OTHERWISE));
         }
     }
@@ -68,7 +74,6 @@ fn recounted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Spread, D::Er
 
 impl Default for Streamed {
     fn default() -> Streamed {
-        let empty = || Histogram::new(DIGITS).expect("a number of digits that the crate accepts");
         Streamed {
             count: 0,
             steps: Vec::new(),
@@ -76,7 +81,7 @@ impl Default for Streamed {
             bytes: 0,
             reach: BTreeMap::new(),
             flows: BTreeMap::new(),
-            spread: [empty(), empty(), empty()],
+            spread: [(); QUANTITIES].map(|()| Values::small()),
         }
     }
 }
@@ -93,8 +98,7 @@ impl Streamed {
         for quantity in [Quantity::Delay, Quantity::Response, Quantity::Rate] {
             let (at, value) = (place(quantity), quantity.of(sample));
             series[at].push(value);
-            let counted = self.spread[at].record((value * FINE[at]).round() as u64);
-            counted.expect("the histogram grows with its values");
+            self.spread[at].record((value * FINE[at]).round() as u64, 1);
         }
     }
 
@@ -123,7 +127,7 @@ impl Streamed {
             std::iter::zip(ours, theirs).for_each(|(our, their)| our.absorb(their));
         }
         for (our, their) in std::iter::zip(&mut self.spread, &other.spread) {
-            our.add(their).expect("histograms that grow hold whatever others do");
+            our.add(their);
         }
     }
 
@@ -187,7 +191,7 @@ impl Streamed {
             share if share >= 1.0 => most,
             share => {
                 let (at, spread) = (place(quantity), &self.spread[place(quantity)]);
-                let rank = spread.median_equivalent(spread.value_at_quantile(share));
+                let rank = Values::median(spread.quantile(share));
                 (rank as f64 / FINE[at]).clamp(least, most)
             }
         }
@@ -249,13 +253,12 @@ impl Streamed {
     /// The histogram without what is dropped at the ends of flows.
     fn weighted(&self, quantity: Quantity, ends: usize) -> Option<Weighted> {
         let (at, spread) = (place(quantity), &self.spread[place(quantity)]);
-        let mut counts: BTreeMap<u64, u64> = spread
-            .iter_recorded()
-            .map(|bin| (spread.median_equivalent(bin.value_iterated_to()), bin.count_at_value()))
-            .collect();
+        let counts = spread.recorded().into_iter();
+        let mut counts: BTreeMap<u64, u64> =
+            counts.map(|(value, count)| (Values::median(value), count)).collect();
         for flow in self.series(quantity) {
             for value in flow.ends(ends)? {
-                let bin = spread.median_equivalent((value * FINE[at]).round() as u64);
+                let bin = Values::median((value * FINE[at]).round() as u64);
                 counts.entry(bin).and_modify(|count| *count -= 1);
             }
         }
@@ -301,6 +304,23 @@ impl Weighted {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Of very many traffics with few measurements each, none makes a histogram.
+    #[test]
+    fn few_measurements_take_little() {
+        let mut streamed = Streamed::default();
+        for index in 0..300 {
+            let start = Time::from_nanos(1_000_000 * u64::from(index));
+            let end = start + Span::from_nanos(1_000_000 + 7_919 * u64::from(index));
+            let (intended, steps) = (start, Vec::new());
+            streamed.add(&Sample { flow: 0, index, size: 1500, intended, start, end, steps });
+        }
+        for values in &streamed.spread {
+            let spread::Spread::Few(few) = values else { panic!("{values:?}") };
+            let bytes = few.capacity() * size_of_val(&few[0]);
+            assert!(bytes <= 300 * 20, "{bytes} bytes for {} values", few.len());
+        }
+    }
 
     #[test]
     fn weighted_values_count_as_often_as_they_occur() {

@@ -256,7 +256,10 @@ impl<'a> Lanes<'a> {
     }
 
     fn over(&self, hops: &[Hop]) -> Vec<Crossing> {
-        hops.iter().flat_map(|hop| self.crossed(hop)).collect()
+        let mut crossings: Vec<Crossing> = hops.iter().flat_map(|hop| self.crossed(hop)).collect();
+        // There are as many ways as traffics.
+        crossings.shrink_to_fit();
+        crossings
     }
 
     /// What a hop crosses: a link or a medium, then the backplane of the node behind it, if it has one.

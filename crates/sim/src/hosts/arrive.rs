@@ -11,7 +11,6 @@ use crate::network::{Parcel, TraceId};
 use trunkline_core::{Span, Tight};
 use trunkline_scenario::ProtocolPlace;
 use trunkline_transport::Extent;
-use trunkline_transport::tcp::Segment;
 use trunkline_transport::urp::{Control, Part, User};
 
 impl World<'_> {
@@ -29,7 +28,7 @@ impl World<'_> {
         let host = &mut self.hosts[end.host];
         let held = host.memory + u64::from(parcel.size);
         let is_full = memory.is_some_and(|memory| held > memory.bytes());
-        if is_full || now < host.deaf_until || is_deaf && host.board.is_busy(now) {
+        if is_full || now < host.deaf_until || is_deaf && host.working.board.is_busy(now) {
             host.overruns += 1;
             self.traffic[end.traffic].overruns += 1;
             self.spare.give_back(&mut self.net, flying);
@@ -179,15 +178,15 @@ impl World<'_> {
         let is_control = self.is_control(hears, parcel.tag);
         let end = &mut self.ends[id.index()];
         if !hears.is_urp() {
-            end.received.push_tight(Received::whole(parcel, is_control, flying));
-            end.incomplete += 1;
-            return Some(std::mem::take(&mut end.incomplete));
+            end.inward.received.push_tight(Received::whole(parcel, is_control, flying));
+            end.inward.incomplete += 1;
+            return Some(std::mem::take(&mut end.inward.incomplete));
         }
-        let part = tag::unpack(parcel.tag, end.accepted);
+        let part = tag::unpack(parcel.tag, end.inward.accepted);
         let incomplete = hears == ProtocolKind::Urp && tag::is_data(parcel.tag);
         if incomplete
-            && end.incomplete > 0
-            && let Some(last) = end.received.back_mut()
+            && end.inward.incomplete > 0
+            && let Some(last) = end.inward.received.back_mut()
             && last.part.data.end() == part.data.offset
         {
             last.part.data.len += part.data.len;
@@ -195,9 +194,9 @@ impl World<'_> {
             return None;
         }
         let received = Received { part, segment: None, is_control, envelopes, flying };
-        end.received.push_tight(received);
-        end.incomplete += 1;
-        (!incomplete).then(|| std::mem::take(&mut end.incomplete))
+        end.inward.received.push_tight(received);
+        end.inward.incomplete += 1;
+        (!incomplete).then(|| std::mem::take(&mut end.inward.incomplete))
     }
 
     /// The board has the packets of a block, a control, or a datagram: the protocol gets them there, or from
@@ -209,8 +208,9 @@ impl World<'_> {
         }
         let end = &self.ends[id.index()];
         // Jobs end in the order in which they began, so that these are the first that are left.
-        let (first, count) = (end.claimed as usize, pieces as usize);
-        let received = end.received.range(first..(first + count).min(end.received.len()));
+        let (first, count) = (end.inward.claimed as usize, pieces as usize);
+        let received =
+            end.inward.received.range(first..(first + count).min(end.inward.received.len()));
         let (envelopes, is_control) = received.fold((0, false), |(sum, control), received| {
             (sum + u64::from(received.envelopes), control | received.is_control)
         });
@@ -221,8 +221,8 @@ impl World<'_> {
         };
         // A control is dealt with at once, unless a block of its channel is before it; a block's octets are
         // worked through in their turn.
-        let at_once = is_control && self.ends[id.index()].claimed == 0;
-        self.ends[id.index()].claimed += pieces;
+        let at_once = is_control && self.ends[id.index()].inward.claimed == 0;
+        self.ends[id.index()].inward.claimed += pieces;
         let done = match at_once {
             true => self.interrupt_done(id, work + moving),
             false => self.processor_done(id, work + moving),
@@ -234,8 +234,8 @@ impl World<'_> {
     pub fn digested(&mut self, id: EndId, pieces: u32) {
         for _ in 0..pieces {
             let end = &mut self.ends[id.index()];
-            end.claimed = end.claimed.saturating_sub(1);
-            let Some(received) = end.received.pop_front() else { return };
+            end.inward.claimed = end.inward.claimed.saturating_sub(1);
+            let Some(received) = end.inward.received.pop_front() else { return };
             self.understand(id, received);
         }
     }
@@ -247,9 +247,9 @@ impl World<'_> {
         if let Some((place, ecn)) = segment {
             return match self.segments.take(place) {
                 Some(Sent::Segment(segment)) => {
-                    self.hear_segment(id, Segment { ecn, ..segment }, envelopes, flying);
+                    self.hear_segment(id, segment.heard(now, ecn), envelopes, flying);
                 }
-                Some(Sent::Frame(frame, _)) => self.hear_frame(id, &frame, envelopes, flying),
+                Some(Sent::Frame(frame)) => self.hear_frame(id, &frame.0, envelopes, flying),
                 Some(Sent::Datagram(_)) => self.hear_datagram(id, envelopes, flying),
                 None => self.spare.give_back(&mut self.net, flying),
             };
@@ -266,7 +266,7 @@ impl World<'_> {
         end.protocol.receive(now, part);
         if answer.is_some() {
             // Data that lie before their trailer stay.
-            end.held -= u64::from(envelopes);
+            end.inward.held -= u64::from(envelopes);
             self.hosts[end.host].memory -= u64::from(envelopes);
             self.pump(id);
         } else if decides {
@@ -285,16 +285,16 @@ impl World<'_> {
     /// The interface's memory holds envelopes until they are accepted or thrown away.
     fn hold(&mut self, id: EndId, envelopes: u32, flying: Option<Box<Flying>>) {
         let end = &mut self.ends[id.index()];
-        end.held += u64::from(envelopes);
-        let before = std::mem::replace(&mut end.completing, flying);
+        end.inward.held += u64::from(envelopes);
+        let before = std::mem::replace(&mut end.inward.completing, flying);
         self.spare.give_back(&mut self.net, before);
     }
 
     /// What was not accepted has been thrown away: its memory and its records are free.
     fn drop_rest(&mut self, id: EndId) {
         let end = &mut self.ends[id.index()];
-        let held = std::mem::take(&mut end.held);
-        self.spare.give_back(&mut self.net, end.completing.take());
+        let held = std::mem::take(&mut end.inward.held);
+        self.spare.give_back(&mut self.net, end.inward.completing.take());
         self.hosts[end.host].memory -= held;
     }
 }

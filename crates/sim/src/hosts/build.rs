@@ -15,7 +15,7 @@ use super::world::{HostPlaces, HostState, World};
 use crate::SimError;
 use crate::network::{LinkId, MediumId, Network, RouteId};
 use std::collections::{HashMap, HashSet, VecDeque};
-use trunkline_core::{Channel, Hosts, Recent, Time};
+use trunkline_core::{Channel, Hosts, Recent, Seldom, Time};
 use trunkline_measure::{Samples, Trail};
 use trunkline_path::{LinkSpec, Schedule};
 use trunkline_scenario::{
@@ -174,9 +174,7 @@ impl<'a> Builder<'a> {
     fn host(&self, first_place: u32, host: &Host) -> HostState {
         HostState {
             processor: Serial::default(),
-            promised: VecDeque::new(),
-            board: Serial::default(),
-            board_in: Serial::default(),
+            working: Seldom::default(),
             memory: 0,
             deaf_until: Time::ZERO,
             overruns: 0,
@@ -184,7 +182,7 @@ impl<'a> Builder<'a> {
                 let name = format!("{} disturbance", host.name);
                 Box::new(self.scenario.seed.stream(&name))
             }),
-            places: HostPlaces::from(first_place),
+            first_place,
         }
     }
 

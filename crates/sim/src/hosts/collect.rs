@@ -5,6 +5,7 @@ use super::jobs::EndId;
 use super::measured::Measured;
 use super::world::{HostPlaces, World};
 use crate::network::{MediumId, Network};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use trunkline_core::Span;
 use trunkline_engine::{About, EngineName, Note, NoteKind, Pace, Run, wrong_blocks};
@@ -18,10 +19,8 @@ impl World<'_> {
         (0..self.ends.len() as u32).for_each(|end| self.flush(EndId(end)));
         let notes = self.notes();
         self.forget_what_is_under_way();
-        let traffic = (0..self.traffic.len()).map(|index| self.traffic_run(index)).collect();
         let copies = self.early_copies();
-        // What the ends have held makes room for what is told of the links.
-        self.ends = Vec::new();
+        let traffic = self.traffic_runs();
         let links = self.link_runs(copies);
         // So does the network for the names.
         self.net = Network::new(self.scenario.seed);
@@ -46,8 +45,7 @@ impl World<'_> {
         self.net.forget_hops();
         (self.segments, self.jobs, self.spare) = Default::default();
         for end in &mut self.ends {
-            (end.early, end.endings, end.in_flight) = Default::default();
-            (end.received, end.waiting, end.inbox) = Default::default();
+            (end.inward, end.outward, end.in_flight) = Default::default();
         }
     }
 
@@ -56,6 +54,22 @@ impl World<'_> {
         let lanes = self.lowered.lanes().iter().map(Lane::name);
         let hosts = self.scenario.hosts.iter();
         lanes.chain(hosts.flat_map(|host| HostPlaces::names(&host.name))).collect()
+    }
+
+    /// What is told of each traffic. Its ends make room for it, the last first.
+    fn traffic_runs(&mut self) -> Vec<TrafficRun> {
+        let mut order: Vec<usize> = (0..self.traffic.len()).collect();
+        order.sort_unstable_by_key(|&index| Reverse(self.course.ends(index).start));
+        let mut told: Vec<Option<TrafficRun>> = order.iter().map(|_| None).collect();
+        for index in order {
+            told[index] = Some(self.traffic_run(index));
+            self.traffic[index] = Measured::default();
+            self.ends.truncate(self.course.ends(index).start);
+            if self.ends.len() + self.ends.len() / 8 < self.ends.capacity() {
+                self.ends.shrink_to_fit();
+            }
+        }
+        told.into_iter().flatten().collect()
     }
 
     fn traffic_run(&mut self, index: usize) -> TrafficRun {
@@ -75,7 +89,7 @@ impl World<'_> {
             amounts: self.scenario.traffic[index].workload.is_greedy(),
             packets: self.conservation(&ends, measured),
             delivered_bytes: measured.delivered,
-            courses: senders.clone().filter_map(|end| self.course(end, measured)).collect(),
+            courses: courses(senders.clone().map(|end| self.course(end, measured))),
             sender: senders.clone().map(|end| self.states(end)).collect(),
             blocks: measured.blocks.steps().collect(),
             block_count: measured.blocks.count,
@@ -190,7 +204,8 @@ impl World<'_> {
 
     /// Blocks that were not the next of their stream: losses and copies together can deceive URP.
     fn wrong_data(&self, index: usize, traffic: &Traffic) -> Option<Note> {
-        let blocks: u64 = self.ends[self.course.ends(index)].iter().map(|end| end.wrong_data).sum();
+        let blocks: u64 =
+            self.ends[self.course.ends(index)].iter().map(|end| end.inward.wrong_data).sum();
         (blocks > 0).then(|| wrong_blocks(blocks).about(About::Traffic(traffic.name.clone())))
     }
 
@@ -206,6 +221,13 @@ impl World<'_> {
         let text = format!("not finished: {why}");
         Some(Note::of_traffic(&traffic.name, NoteKind::Unfinished, text))
     }
+}
+
+/// The courses there are, with no room for more.
+fn courses(each: impl ExactSizeIterator<Item = Option<Course>>) -> Vec<Course> {
+    let mut courses = Vec::with_capacity(each.len());
+    courses.extend(each.flatten());
+    courses
 }
 
 fn gave_up(traffic: &Traffic, state: &Measured) -> Option<Note> {

@@ -22,6 +22,9 @@ const FEW: usize = 8;
 pub(crate) struct EarlyRecords(VecDeque<Early>);
 
 impl EarlyRecords {
+    /// No records.
+    pub const NONE: EarlyRecords = EarlyRecords(VecDeque::new());
+
     /// Keeps records, or gives them back if there are some of this place.
     pub fn insert(&mut self, early: Early) -> Option<Box<Flying>> {
         if self.0.back().is_none_or(|last| last.place < early.place) {

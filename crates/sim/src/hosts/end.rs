@@ -9,7 +9,7 @@ use super::receive::Filled;
 use super::unsteady::Unsteady;
 use crate::network::RouteId;
 use std::collections::VecDeque;
-use trunkline_core::{Ecn, Time};
+use trunkline_core::{Ecn, Seldom, Time, Untouched};
 use trunkline_host::{Request, SendQueue};
 use trunkline_measure::{SenderClock, Spent, Trail};
 use trunkline_scenario::{Interface, Processor};
@@ -74,6 +74,78 @@ pub(crate) struct Described<'a> {
     pub ideal: bool,
 }
 
+/// What comes to an end, from its board to its application. A datagram that an ideal host reads at once, or sends, leaves
+/// it as it is.
+#[derive(Debug, Default)]
+pub(crate) struct Inward {
+    /// What the board is taking in or the processor has to work through.
+    pub received: VecDeque<Received>,
+    /// How many of these no job is to take yet: those behind the last that ended something.
+    pub incomplete: u32,
+    /// How many of them, from the first, the processor has been asked to work through.
+    pub claimed: u32,
+    /// The records of segments that have come and whose data are not accepted: with TCP each at the place of its
+    /// first octet, with listed protocols at the number of its unit.
+    pub early: EarlyRecords,
+    /// The records of blocks that are complete at the protocol, until their data are taken.
+    pub completing: Option<Box<Flying>>,
+    /// Place in the stream up to which data have been accepted.
+    pub accepted: u64,
+    /// Blocks accepted that were not the next in the stream.
+    pub wrong_data: u64,
+    /// Accepted blocks that the host has not taken from the interface.
+    pub waiting: VecDeque<Arrival>,
+    /// What the host's receive buffer holds of them.
+    pub buffer: Option<Filled>,
+    /// Bytes of the first of them that the host has taken.
+    pub front_taken: u32,
+    /// Since when its receive buffer waits for more.
+    pub buffer_since: Option<Time>,
+    /// Envelopes of the interface's memory that its data hold.
+    pub held: u64,
+    pub inbox: VecDeque<Arrival>,
+}
+
+impl Untouched for Inward {
+    const UNTOUCHED: &'static Inward = &Inward {
+        received: VecDeque::new(),
+        incomplete: 0,
+        claimed: 0,
+        early: EarlyRecords::NONE,
+        completing: None,
+        accepted: 0,
+        wrong_data: 0,
+        waiting: VecDeque::new(),
+        buffer: None,
+        front_taken: 0,
+        buffer_since: None,
+        held: 0,
+        inbox: VecDeque::new(),
+    };
+}
+
+/// What an end writes, from its application to its protocol, the same way.
+#[derive(Debug, Default)]
+pub(crate) struct Outward {
+    /// The state of the sender's clock when the process began to wait for its write.
+    pub waiting_since: Spent,
+    /// The request on its way from processor to interface.
+    pub starting: Option<Request<Carried>>,
+    /// Blocks sent at least once.
+    pub blocks_sent: u64,
+    /// With TCP, the messages that the peer has not got.
+    pub endings: Endings,
+}
+
+impl Untouched for Outward {
+    const UNTOUCHED: &'static Outward = &Outward {
+        waiting_since: Spent::NONE,
+        starting: None,
+        blocks_sent: 0,
+        endings: Endings::NONE,
+    };
+}
+
 /// One end of a flow.
 #[derive(Debug)]
 pub(crate) struct End<'a> {
@@ -96,8 +168,6 @@ pub(crate) struct End<'a> {
     pub packet: u32,
     /// The process's record since its sample began.
     pub trail: Trail,
-    /// The state of the sender's clock when the process began to wait for its write.
-    pub waiting_since: Spent,
     pub clock: SenderClock,
     /// Whether its clock is to be brought to what it waits for.
     pub unsettled: bool,
@@ -105,17 +175,8 @@ pub(crate) struct End<'a> {
     pub intervals: Option<Box<Intervals>>,
     /// The writes of its application that the peer has not answered for.
     pub send_queue: SendQueue<Carried>,
-    /// The request on its way from processor to interface.
-    pub starting: Option<Request<Carried>>,
-    /// Blocks sent at least once.
-    pub blocks_sent: u64,
     /// Whether the processor is being told that a request is done.
     pub releasing: bool,
-    /// With TCP, the messages that the peer has not got.
-    pub endings: Endings,
-    /// The records of segments that have come and whose data are not accepted: with TCP each at the place of its
-    /// first octet, with listed protocols at the number of its unit.
-    pub early: EarlyRecords,
     /// Segments between processor, board and path.
     pub in_hand: u32,
     /// How much later its packets leave, if the host is unsteady.
@@ -126,29 +187,10 @@ pub(crate) struct End<'a> {
     pub expiring: bool,
     /// With URP, the records of what its peer has not got yet.
     pub in_flight: Option<Box<InFlight>>,
-    /// What the board is taking in or the processor has to work through.
-    pub received: VecDeque<Received>,
-    /// How many of these no job is to take yet: those behind the last that ended something.
-    pub incomplete: u32,
-    /// How many of them, from the first, the processor has been asked to work through.
-    pub claimed: u32,
-    /// The records of blocks that are complete at the protocol, until their data are taken.
-    pub completing: Option<Box<Flying>>,
-    /// Place in the stream up to which data have been accepted.
-    pub accepted: u64,
-    /// Blocks accepted that were not the next in the stream.
-    pub wrong_data: u64,
-    /// Accepted blocks that the host has not taken from the interface.
-    pub waiting: VecDeque<Arrival>,
-    /// What the host's receive buffer holds of them.
-    pub buffer: Option<Filled>,
-    /// Bytes of the first of them that the host has taken.
-    pub front_taken: u32,
-    /// Since when its receive buffer waits for more.
-    pub buffer_since: Option<Time>,
-    /// Envelopes of the interface's memory that its data hold.
-    pub held: u64,
-    pub inbox: VecDeque<Arrival>,
+    /// What has come to it.
+    pub inward: Seldom<Inward>,
+    /// What it has written.
+    pub outward: Seldom<Outward>,
     /// Arrivals that the read under way takes.
     pub reading: usize,
     pub started: Option<Time>,
@@ -179,34 +221,19 @@ impl<'a> End<'a> {
             hears,
             packet,
             trail: Trail::new(Time::ZERO),
-            waiting_since: Spent::default(),
             clock: SenderClock::new(Time::ZERO),
             unsettled: false,
             intervals: None,
             send_queue: SendQueue::default(),
-            starting: None,
-            blocks_sent: 0,
             releasing: false,
-            endings: Endings::default(),
-            early: EarlyRecords::default(),
             in_hand: 0,
             unsteady: None,
             deadline_set: None,
             deadline_number: 0,
             expiring: false,
             in_flight: None,
-            received: VecDeque::new(),
-            incomplete: 0,
-            claimed: 0,
-            completing: None,
-            accepted: 0,
-            wrong_data: 0,
-            waiting: VecDeque::new(),
-            buffer: None,
-            front_taken: 0,
-            buffer_since: None,
-            held: 0,
-            inbox: VecDeque::new(),
+            inward: Seldom::default(),
+            outward: Seldom::default(),
             reading: 0,
             started: None,
             ended: None,
@@ -216,7 +243,7 @@ impl<'a> End<'a> {
 
     /// Requests that the interface counts.
     pub fn outstanding(&self) -> usize {
-        self.send_queue.outstanding() + usize::from(self.starting.is_some())
+        self.send_queue.outstanding() + usize::from(self.outward.starting.is_some())
     }
 
     /// Whether nothing of its can move: it has no connection, writes nothing, and has nothing to send.
@@ -231,16 +258,14 @@ impl<'a> End<'a> {
     /// Whether nothing of what it has written is still on this host.
     pub fn has_sent_all(&self) -> bool {
         self.send_queue.queued() == 0
-            && self.starting.is_none()
+            && self.outward.starting.is_none()
             && self.in_hand == 0
             && self.protocol.unsent() == 0
     }
 
     /// Whether its application has read everything that has come.
     pub fn has_read_all(&self) -> bool {
-        self.received.is_empty()
-            && self.waiting.is_empty()
-            && self.inbox.is_empty()
-            && self.reading == 0
+        let Inward { received, waiting, inbox, .. } = &*self.inward;
+        received.is_empty() && waiting.is_empty() && inbox.is_empty() && self.reading == 0
     }
 }

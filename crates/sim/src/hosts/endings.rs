@@ -40,6 +40,9 @@ pub(crate) struct Piece {
 }
 
 impl Endings {
+    /// No messages.
+    pub const NONE: Endings = Endings(VecDeque::new());
+
     /// A message more.
     pub fn push(&mut self, ending: Ending) {
         self.0.push_back(ending);

@@ -23,7 +23,7 @@ impl World<'_> {
         });
         let traced = flying.is_some();
         let size = frame.size();
-        let sent = Sent::Frame(frame, unit.map(|unit| unit.number));
+        let sent = Sent::Frame(Box::new((frame, unit.map(|unit| unit.number))));
         let place = self.segments.put(sent, flying);
         self.inject_packet(id, (size, 0), Ecn::NotEct, u64::from(place), traced);
     }
@@ -48,7 +48,7 @@ impl World<'_> {
             (Some(number), Some(mut flying)) => {
                 flying.hear(now, at);
                 let early = Early { place: number, end: number + 1, flying };
-                self.spare.give_back(&mut self.net, end.early.insert(early));
+                self.spare.give_back(&mut self.net, end.inward.early.insert(early));
             }
             (_, flying) => self.spare.give_back(&mut self.net, flying),
         }
@@ -62,16 +62,16 @@ impl World<'_> {
             self.check_place(id, &Delivered { data: unit.data, end: unit.end });
             let bytes = unit.data.len;
             let end = &mut self.ends[id.index()];
-            end.accepted += u64::from(bytes);
+            end.inward.accepted += u64::from(bytes);
             // A copy has brought it whose original, with the records, is lost or comes later.
-            let carried = end.early.remove(unit.number).and_then(|early| {
+            let carried = end.inward.early.remove(unit.number).and_then(|early| {
                 let mut flying = early.flying;
                 let mut carried = flying.message.take();
                 carried.iter_mut().for_each(|it| it.0.mark(now, window, Cause::Recover));
                 self.book(id, flying);
                 carried
             });
-            self.ends[id.index()].waiting.push_tight(Arrival {
+            self.ends[id.index()].inward.waiting.push_tight(Arrival {
                 bytes,
                 end: unit.end,
                 empty: false,

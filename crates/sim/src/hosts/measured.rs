@@ -1,7 +1,7 @@
 //! What a traffic has measured so far.
 
 use super::jobs::EndId;
-use trunkline_core::{Cause, Span, Time};
+use trunkline_core::{Cause, Span, Tight, Time};
 use trunkline_measure::{Samples, Step, WindowSample};
 
 /// The time of all blocks by place and cause.
@@ -58,7 +58,8 @@ impl Blocks {
         let (at, moved) = match self.sums.binary_search_by_key(&key(&step), |sum| key(&sum.step)) {
             Ok(at) => (at, false),
             Err(at) => {
-                self.sums.insert(at, Sum { step: Step { span: Span::ZERO, ..step }, next: 0 });
+                self.sums.push_tight(Sum { step: Step { span: Span::ZERO, ..step }, next: 0 });
+                self.sums[at..].rotate_right(1);
                 (at, true)
             }
         };

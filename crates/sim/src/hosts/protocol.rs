@@ -84,8 +84,10 @@ pub(crate) struct Leaving {
     pub size: u32,
     /// Its data.
     pub data: Extent,
-    /// Whether it has been sent before.
-    pub again: bool,
+    /// When its data were there and the windows first allowed it.
+    pub eligible: Time,
+    /// When it was sent for the first time, if this is not the first.
+    pub first: Option<Time>,
     /// Since when it is on its way out.
     pub ready: Time,
 }
@@ -145,7 +147,7 @@ impl Outgoing {
             Outgoing::Block(block) => block.first_sent.is_none().then_some(block.data),
             Outgoing::Characters(characters) => Some(characters.data),
             Outgoing::Segment(segment) if segment.data.len > 0 => {
-                (!segment.again).then_some(segment.data)
+                segment.first.is_none().then_some(segment.data)
             }
             Outgoing::Frame(out) => {
                 out.unit.filter(|unit| unit.first_sent.is_none()).map(|_| out.frame.data)
@@ -242,9 +244,9 @@ impl ProtocolEnd {
             }),
             ProtocolEnd::Tcp(tcp) => tcp.transmit(now).map(|segment| {
                 let (size, data) = (segment.size(), segment.data);
-                let again = segment.is_retransmission();
-                let place = segments.put(Sent::Segment(segment), None);
-                Outgoing::Segment(Leaving { place, size, data, again, ready: now })
+                let (eligible, first) = (segment.eligible, segment.first_sent);
+                let place = segments.put(Sent::Segment(segment.into()), None);
+                Outgoing::Segment(Leaving { place, size, data, eligible, first, ready: now })
             }),
             ProtocolEnd::Datagrams(queue) => queue.transmit().map(|(_, it)| Outgoing::Datagram(it)),
             ProtocolEnd::Listed(protocol) => protocol.transmit(now).map(Outgoing::Frame),

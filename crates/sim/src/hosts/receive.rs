@@ -21,13 +21,13 @@ impl World<'_> {
     /// Takes what the protocol has accepted towards the host. Returns whether there was anything: only then has the
     /// protocol something more to say.
     pub fn take_accepted(&mut self, id: EndId) -> bool {
-        let before = self.ends[id.index()].waiting.len();
+        let before = self.ends[id.index()].inward.waiting.len();
         match self.ends[id.index()].protocol {
             ProtocolEnd::Tcp(_) => self.take_stream(id),
             ProtocolEnd::Listed(_) => self.take_units(id),
             ProtocolEnd::Urp(_) | ProtocolEnd::Datagrams(_) => self.take_blocks(id),
         }
-        self.ends[id.index()].waiting.len() > before
+        self.ends[id.index()].inward.waiting.len() > before
     }
 
     fn take_blocks(&mut self, id: EndId) {
@@ -35,7 +35,7 @@ impl World<'_> {
             self.check_place(id, &delivered);
             let (now, bytes) = (self.net.now(), u64::from(delivered.data.len));
             let end = &mut self.ends[id.index()];
-            end.accepted += bytes;
+            end.inward.accepted += bytes;
             end.app.arrived(now, now, bytes);
             self.accepted(id, delivered);
         }
@@ -46,15 +46,15 @@ impl World<'_> {
     /// was there, anything else is a defect of this engine.
     pub fn check_place(&mut self, id: EndId, delivered: &Delivered) {
         let end = &mut self.ends[id.index()];
-        if delivered.data.len == 0 || delivered.data.offset == end.accepted {
+        if delivered.data.len == 0 || delivered.data.offset == end.inward.accepted {
             return;
         }
         // Without repair what is lost leaves a gap, of which the path's counts tell.
         if end.hears == ProtocolKind::Characters {
-            end.accepted = delivered.data.offset;
+            end.inward.accepted = delivered.data.offset;
             return;
         }
-        end.wrong_data += 1;
+        end.inward.wrong_data += 1;
         let counts = self.net.route_counts(self.ends[id.peer().index()].route);
         let spoilt =
             counts.dropped + counts.duplicated + self.hosts[self.ends[id.index()].host].overruns;
@@ -67,16 +67,16 @@ impl World<'_> {
         let place = self.receiving_place(id);
         let end = &mut self.ends[id.index()];
         let mut carried = None;
-        if let Some(mut flying) = end.completing.take() {
+        if let Some(mut flying) = end.inward.completing.take() {
             flying.hear(now, place);
             carried = flying.message.take();
             self.book(id, flying);
         }
         let end = &mut self.ends[id.index()];
-        let held = std::mem::take(&mut end.held);
+        let held = std::mem::take(&mut end.inward.held);
         let (bytes, ends) = (delivered.data.len, delivered.end);
         let arrival = Arrival { bytes, end: ends, empty: false, held, echoed: false, carried };
-        end.waiting.push_tight(arrival);
+        end.inward.waiting.push_tight(arrival);
         self.fill_buffer(id);
     }
 
@@ -93,21 +93,22 @@ impl World<'_> {
             true => (None, Returns::Block, Echo::Consumption),
             false => (interface.receive_buffer, interface.returns, interface.echo),
         };
-        if end.buffer.is_some() || end.waiting.is_empty() {
+        if end.inward.buffer.is_some() || end.inward.waiting.is_empty() {
             return;
         }
         let most = if returns == Returns::Block { 1 } else { usize::MAX };
-        let filled = Filled::from(&end.waiting, end.front_taken, room, most);
-        let ends = end.waiting.iter().take(filled.blocks).any(|arrival| arrival.end);
+        let filled = Filled::from(&end.inward.waiting, end.inward.front_taken, room, most);
+        let ends = end.inward.waiting.iter().take(filled.blocks).any(|arrival| arrival.end);
         let full = room.is_some_and(|room| filled.bytes >= room);
         let returned = returns == Returns::Block || full || ends;
-        if !returned && !in_time(end.buffer_since, now) {
+        if !returned && !in_time(end.inward.buffer_since, now) {
             return self.await_more(id);
         }
-        end.buffer_since = None;
-        end.buffer = Some(filled);
+        end.inward.buffer_since = None;
+        end.inward.buffer = Some(filled);
         if echo == Echo::Posted {
-            for arrival in end.waiting.iter_mut().take(filled.blocks).filter(|it| !it.echoed) {
+            for arrival in end.inward.waiting.iter_mut().take(filled.blocks).filter(|it| !it.echoed)
+            {
                 arrival.echoed = true;
                 end.protocol.consumed(now, arrival.bytes);
             }
@@ -119,8 +120,8 @@ impl World<'_> {
     fn await_more(&mut self, id: EndId) {
         let now = self.net.now();
         let end = &mut self.ends[id.index()];
-        if end.buffer_since.is_none() {
-            end.buffer_since = Some(now);
+        if end.inward.buffer_since.is_none() {
+            end.inward.buffer_since = Some(now);
             self.net.set_timer(now + RETURN_AFTER, Timer::Buffer(id).number());
         }
         // It is posted, so what goes into it is echoed at once.
@@ -133,7 +134,7 @@ impl World<'_> {
     fn echo_buffered(&mut self, id: EndId) {
         let now = self.net.now();
         let end = &mut self.ends[id.index()];
-        for arrival in end.waiting.iter_mut().filter(|arrival| !arrival.echoed) {
+        for arrival in end.inward.waiting.iter_mut().filter(|arrival| !arrival.echoed) {
             arrival.echoed = true;
             end.protocol.consumed(now, arrival.bytes);
         }
@@ -159,14 +160,15 @@ impl World<'_> {
         let now = self.net.now();
         let place = self.places_of(id).processor;
         let end = &mut self.ends[id.index()];
-        let Some(filled) = end.buffer.take() else { return };
-        end.front_taken = filled.begun;
-        for mut arrival in end.waiting.drain(..filled.blocks) {
+        let inward = &mut *end.inward;
+        let Some(filled) = inward.buffer.take() else { return };
+        inward.front_taken = filled.begun;
+        for mut arrival in inward.waiting.drain(..filled.blocks) {
             if let Some(carried) = &mut arrival.carried {
                 carried.0.mark(now, place, Cause::Host);
             }
             self.hosts[end.host].memory -= arrival.held;
-            end.inbox.push_tight(arrival);
+            inward.inbox.push_tight(arrival);
         }
         self.fill_buffer(id);
         if self.ends[id.index()].doing == Doing::Reading {
@@ -178,15 +180,16 @@ impl World<'_> {
     /// The application reads what is there, at most to the end of a message.
     pub fn start_read(&mut self, id: EndId) {
         let end = &mut self.ends[id.index()];
-        let to_end = end.inbox.iter().position(|arrival| arrival.end);
-        let count = to_end.map_or(end.inbox.len(), |index| index + 1).min(MOST_READ);
+        let to_end = end.inward.inbox.iter().position(|arrival| arrival.end);
+        let count = to_end.map_or(end.inward.inbox.len(), |index| index + 1).min(MOST_READ);
         if count == 0 {
             end.doing = Doing::Reading;
             return;
         }
         end.doing = Doing::Busy;
         end.reading = count;
-        let bytes: u64 = end.inbox.iter().take(count).map(|arrival| u64::from(arrival.bytes)).sum();
+        let bytes: u64 =
+            end.inward.inbox.iter().take(count).map(|arrival| u64::from(arrival.bytes)).sum();
         let cost = self.host_of(id).processor.read.of(bytes) + self.disturbance(id);
         self.on_processor(id, cost, Job::ReadDone);
     }
@@ -199,7 +202,7 @@ impl World<'_> {
         let end = &mut self.ends[id.index()];
         let count = std::mem::take(&mut end.reading);
         let (mut bytes, mut octets, mut ends) = (0, 0, false);
-        for arrival in end.inbox.drain(..count) {
+        for arrival in end.inward.inbox.drain(..count) {
             bytes += arrival.bytes;
             octets += arrival.bytes + u32::from(arrival.empty);
             ends |= arrival.end;

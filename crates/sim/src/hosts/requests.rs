@@ -31,7 +31,7 @@ impl World<'_> {
                 carried
             }
         });
-        end.waiting_since = end.clock.spent_by(now);
+        end.outward.waiting_since = end.clock.spent_by(now);
         if end.doing != Doing::Ended {
             end.doing = Doing::Writing;
         }
@@ -44,7 +44,7 @@ impl World<'_> {
         let place = self.places_of(id).requests;
         let host = self.host_of(id);
         let end = &mut self.ends[id.index()];
-        if end.starting.is_some() {
+        if end.outward.starting.is_some() {
             return;
         }
         let limit = host.interface.requests.filter(|_| !end.protocol.gathers());
@@ -53,7 +53,7 @@ impl World<'_> {
             carried.0.mark(now, place, Cause::Window);
         }
         let cost = host.processor.request.of(u64::from(request.bytes));
-        end.starting = Some(request);
+        end.outward.starting = Some(request);
         self.on_processor(id, cost, Job::Requested);
     }
 
@@ -64,7 +64,7 @@ impl World<'_> {
         let limited = self.host_of(id).interface.requests.is_some();
         let end = &mut self.ends[id.index()];
         let limited = limited && !end.protocol.gathers();
-        let Some(mut request) = end.starting.take() else { return };
+        let Some(mut request) = end.outward.starting.take() else { return };
         end.send_queue.forget(end.protocol.answered());
         let units = end.protocol.units_of(request.bytes, request.end);
         let data = end.send_queue.hand_over(request.bytes, units, limited);
@@ -120,6 +120,13 @@ impl End<'_> {
     /// A message has been handed to TCP, with its last octet before `place`.
     fn hand_over(&mut self, now: Time, place: u64, empty: bool, carried: Carried) {
         let since = self.clock.spent_by(now);
-        self.endings.push(Ending { place, empty, carried, since, sent: false, left: false });
+        self.outward.endings.push(Ending {
+            place,
+            empty,
+            carried,
+            since,
+            sent: false,
+            left: false,
+        });
     }
 }

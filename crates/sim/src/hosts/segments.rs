@@ -5,21 +5,50 @@
 //! has come or is lost.
 
 use super::flying::Flying;
-use trunkline_core::{Tight, Time};
+use trunkline_core::{Ecn, Tight, Time};
 use trunkline_transport::Extent;
 use trunkline_transport::protocol::Frame;
-use trunkline_transport::tcp::Segment;
+use trunkline_transport::tcp::{Flags, Rare, Segment, Seq, Timestamps};
 use trunkline_workload::Stamp;
 
 /// The meaning of a parcel.
 #[derive(Debug, Clone)]
 pub(crate) enum Sent {
     /// A segment of TCP.
-    Segment(Segment<Extent>),
-    /// A frame of a listed protocol, with the number of the unit that it carries, if it carries one.
-    Frame(Frame, Option<u64>),
+    Segment(Wire),
+    /// A frame of a listed protocol, with the number of the unit that it carries, if it carries one. It is boxed, as of
+    /// segments there are many more.
+    Frame(Box<(Frame, Option<u64>)>),
     /// A datagram, which is no more than its bytes, and what it brings if it has no records.
     Datagram(Option<Posted>),
+}
+
+/// A segment of TCP as it is on the wire, without what its sender alone knows.
+#[derive(Debug, Clone)]
+pub(crate) struct Wire {
+    pub data: Extent,
+    pub ecn: Ecn,
+    seq: Seq,
+    ack: Seq,
+    window: u16,
+    flags: Flags,
+    timestamps: Option<Timestamps>,
+    rare: Option<Box<Rare>>,
+}
+
+impl From<Segment<Extent>> for Wire {
+    fn from(segment: Segment<Extent>) -> Wire {
+        let Segment { data, ecn, seq, ack, window, flags, timestamps, rare, .. } = segment;
+        Wire { data, ecn, seq, ack, window, flags, timestamps, rare }
+    }
+}
+
+impl Wire {
+    /// The segment as its receiver gets it now, with the congestion bits that its packet came with.
+    pub fn heard(self, now: Time, ecn: Ecn) -> Segment<Extent> {
+        let Wire { data, seq, ack, window, flags, timestamps, rare, .. } = self;
+        Segment { ecn, timestamps, rare, ..Segment::new(seq, ack, flags, window, data, now) }
+    }
 }
 
 /// A datagram of an ideal host, which has left at the instant at which it was written: its records follow from that.
@@ -34,7 +63,7 @@ impl Sent {
     pub fn is_control(&self) -> bool {
         match self {
             Sent::Segment(segment) => segment.data.len == 0,
-            Sent::Frame(_, number) => number.is_none(),
+            Sent::Frame(frame) => frame.1.is_none(),
             Sent::Datagram(_) => false,
         }
     }

@@ -43,7 +43,7 @@ impl World<'_> {
             let end = &mut self.ends[id.index()];
             end.in_hand += 1;
             if let Some(data) = out.first_time() {
-                end.blocks_sent += 1;
+                end.outward.blocks_sent += 1;
                 let answered = end.answered();
                 end.send_queue.first_sent(data, answered);
             }
@@ -115,7 +115,7 @@ impl World<'_> {
     }
 
     fn send_block(&mut self, id: EndId, block: Block<Extent>) {
-        let sent = self.ends[id.index()].blocks_sent;
+        let sent = self.ends[id.index()].outward.blocks_sent;
         let number = block.ends_message().then(|| block.number_among(sent).wrapping_add(1));
         let flying = self.unit_records(id, number, (block.eligible, block.first_sent));
         let seq = block.seq;

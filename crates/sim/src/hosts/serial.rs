@@ -41,6 +41,15 @@ pub(crate) struct Promise {
 }
 
 impl Serial {
+    /// A processor that has had no work.
+    pub const IDLE: Serial = Serial {
+        free_at: Time::ZERO,
+        timed: Time::ZERO,
+        interrupts_until: Time::ZERO,
+        interrupts_timed: Time::ZERO,
+        stolen: Span::ZERO,
+    };
+
     /// Gives it work that takes `cost`, behind what it already has, to be told of when it is done.
     pub fn submit(&mut self, now: Time, cost: Span) -> Done {
         self.occupy(now, cost);

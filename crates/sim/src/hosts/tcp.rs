@@ -17,7 +17,7 @@ use super::end::{Arrival, Doing};
 use super::flying::{Carried, Departure, EndsIn, Flying};
 use super::jobs::{EndId, Timer};
 use super::protocol::{Delivered, Leaving};
-use super::segments::Sent;
+use super::segments::{Sent, Wire};
 use super::world::World;
 use trunkline_core::{Cause, Span, Tight, Time};
 use trunkline_measure::WindowSample;
@@ -32,7 +32,7 @@ impl World<'_> {
         let places = self.places_of(id);
         let end = &mut self.ends[id.index()];
         let spent = end.clock.spent_by(now);
-        for ending in end.endings.within(data.offset, data.end()) {
+        for ending in end.outward.endings.within(data.offset, data.end()) {
             if std::mem::replace(&mut ending.sent, true) {
                 continue;
             }
@@ -44,13 +44,11 @@ impl World<'_> {
 
     /// Puts a segment onto the path that TCP has let go.
     pub fn send_segment(&mut self, id: EndId, leaving: Leaving) {
-        let Leaving { place, size, data, ready, .. } = leaving;
-        let Some(Sent::Segment(segment)) = self.segments.get(place) else { return };
-        let (ecn, eligible, first_sent) = (segment.ecn, segment.eligible, segment.first_sent);
-        let traced = data.len > 0;
+        let Leaving { place, size, data, eligible, first, ready } = leaving;
+        let Some(Sent::Segment(Wire { ecn, .. })) = self.segments.get(place) else { return };
+        let (ecn, traced) = (*ecn, data.len > 0);
         if traced {
-            let flying =
-                self.segment_records(id, data, [eligible, first_sent.unwrap_or(ready), ready]);
+            let flying = self.segment_records(id, data, [eligible, first.unwrap_or(ready), ready]);
             self.segments.attach(place, flying);
         }
         self.inject_packet(id, (size, 0), ecn, u64::from(place), traced);
@@ -67,7 +65,7 @@ impl World<'_> {
         let now = self.net.now();
         let (sending, places) = (self.sending_place(id), self.places_of(id));
         let end = &mut self.ends[id.index()];
-        let endings = end.endings.within(data.offset, data.end()).map(|ending| -> EndsIn {
+        let endings = end.outward.endings.within(data.offset, data.end()).map(|ending| -> EndsIn {
             let (trail, _) = &mut *ending.carried;
             if std::mem::replace(&mut ending.left, true) {
                 trail.mark(ready, places.window, Cause::Recover);
@@ -114,8 +112,8 @@ impl World<'_> {
         if let Some(mut flying) = flying {
             flying.hear(now, at);
             let (start, behind) = (segment.data.offset, segment.data.end());
-            let refused = match behind > end.accepted {
-                true => end.early.insert(Early { place: start, end: behind, flying }),
+            let refused = match behind > end.inward.accepted {
+                true => end.inward.early.insert(Early { place: start, end: behind, flying }),
                 false => Some(flying),
             };
             self.spare.give_back(&mut self.net, refused);
@@ -134,13 +132,13 @@ impl World<'_> {
             self.check_place(id, &Delivered { data, end: false });
             let mut left = data.len;
             while left > 0 {
-                let from = self.ends[id.index()].accepted;
-                let endings = &mut self.ends[id.peer().index()].endings;
+                let from = self.ends[id.index()].inward.accepted;
+                let endings = &mut self.ends[id.peer().index()].outward.endings;
                 let piece = endings.next_piece(from, left);
                 left -= piece.octets;
                 let carried = self.accept_octets(id, piece.octets, piece.end);
                 let bytes = if piece.empty { 0 } else { piece.octets };
-                self.ends[id.index()].waiting.push_tight(Arrival {
+                self.ends[id.index()].inward.waiting.push_tight(Arrival {
                     bytes,
                     end: piece.end.is_some(),
                     empty: piece.empty,
@@ -159,14 +157,15 @@ impl World<'_> {
         let now = self.net.now();
         let window = self.places_of(id).window;
         let end = &mut self.ends[id.index()];
-        end.accepted += u64::from(octets);
+        end.inward.accepted += u64::from(octets);
         let carried = ending.and_then(|place| {
-            let mut carried = end.early.before(place).find_map(|it| take_ending(it, place))?;
+            let mut carried =
+                end.inward.early.before(place).find_map(|it| take_ending(it, place))?;
             carried.0.mark(now, window, Cause::Recover);
             Some(carried)
         });
-        let accepted = end.accepted;
-        while let Some(early) = self.ends[id.index()].early.pop_up_to(accepted) {
+        let accepted = end.inward.accepted;
+        while let Some(early) = self.ends[id.index()].inward.early.pop_up_to(accepted) {
             self.book(id, early.flying);
         }
         carried

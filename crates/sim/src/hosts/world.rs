@@ -10,7 +10,7 @@ use super::segments::Segments;
 use super::serial::{Done, Serial};
 use crate::network::{Event, LinkId, Network};
 use std::collections::VecDeque;
-use trunkline_core::{Span, Stream, Time};
+use trunkline_core::{Seldom, Span, Stream, Time, Untouched};
 use trunkline_measure::{Trail, Waiting};
 use trunkline_scenario::{HostPlace, Network as Lowered, Scenario};
 
@@ -18,12 +18,7 @@ use trunkline_scenario::{HostPlace, Network as Lowered, Scenario};
 #[derive(Debug)]
 pub(crate) struct HostState {
     pub processor: Serial,
-    /// The processor's jobs for which timers run, in order.
-    pub promised: VecDeque<u32>,
-    /// The board's processor; for sending only, if it has one for each direction.
-    pub board: Serial,
-    /// The board's processor for receiving, if it has one for each direction.
-    pub board_in: Serial,
+    pub working: Seldom<Working>,
     /// Envelopes received and not yet taken by the host.
     pub memory: u64,
     /// Until when it hears nothing, behind what it has sent.
@@ -32,7 +27,25 @@ pub(crate) struct HostState {
     pub overruns: u64,
     /// Chance of the disturbance, if there is one.
     pub chance: Option<Box<Stream>>,
-    pub places: HostPlaces,
+    /// The first of the places under which its time is booked.
+    pub first_place: u32,
+}
+
+/// What is at work on a host beside its processor, and what that is to be told of. An ideal host for whose datagrams no
+/// job is done has none of it.
+#[derive(Debug, Default)]
+pub(crate) struct Working {
+    /// The processor's jobs for which timers run, in order.
+    pub promised: VecDeque<u32>,
+    /// The board's processor; for sending only, if it has one for each direction.
+    pub board: Serial,
+    /// The board's processor for receiving, if it has one for each direction.
+    pub board_in: Serial,
+}
+
+impl Untouched for Working {
+    const UNTOUCHED: &'static Working =
+        &Working { promised: VecDeque::new(), board: Serial::IDLE, board_in: Serial::IDLE };
 }
 
 /// The places under which a host's time is booked.
@@ -60,10 +73,16 @@ impl HostPlaces {
     pub const COUNT: usize = HostPlaces::ALL.len();
 
     /// The places of a host from number `first` on.
+    #[inline]
     pub fn from(first: u32) -> HostPlaces {
-        let [processor, board, requests, window, congestion, paced] =
-            std::array::from_fn(|index| first + index as u32);
-        HostPlaces { processor, board, requests, window, congestion, paced }
+        HostPlaces {
+            processor: first,
+            board: first + 1,
+            requests: first + 2,
+            window: first + 3,
+            congestion: first + 4,
+            paced: first + 5,
+        }
     }
 
     /// Their names, in order, on the host called `host`.
@@ -226,8 +245,8 @@ impl<'a> World<'a> {
                 *promise = renewed;
                 renewed.at
             }
-            None if host.promised.front() == Some(&slot) => {
-                host.promised.pop_front();
+            None if host.working.promised.front() == Some(&slot) => {
+                host.working.promised.pop_front();
                 return false;
             }
             None => self.net.now(),
@@ -267,7 +286,7 @@ impl<'a> World<'a> {
         let separate = inward && !self.host_of(end).interface.half_duplex;
         let host = self.ends[end.index()].host;
         let state = &mut self.hosts[host];
-        if separate { &mut state.board_in } else { &mut state.board }
+        if separate { &mut state.working.board_in } else { &mut state.working.board }
     }
 
     /// Does `job` when a processor is done, as the last thing that the present step does: if that is now and no other
@@ -289,7 +308,7 @@ impl<'a> World<'a> {
         let slot = self.jobs.put(end, job, promise);
         if promise.is_some() {
             let host = self.ends[end.index()].host;
-            self.hosts[host].promised.push_back(slot);
+            self.hosts[host].working.promised.push_back(slot);
         }
         self.net.set_timer(at, Timer::Job(slot).number());
     }
@@ -301,7 +320,7 @@ impl<'a> World<'a> {
 
     /// The places under which time on an end's host is booked.
     pub fn places_of(&self, end: EndId) -> HostPlaces {
-        self.hosts[self.ends[end.index()].host].places
+        HostPlaces::from(self.hosts[self.ends[end.index()].host].first_place)
     }
 
     /// Other work that gets in the way of an operation now, by chance.
@@ -346,7 +365,7 @@ impl<'a> World<'a> {
             Waiting::Opening
         } else if let Some(held) = end.protocol.held(now) {
             held
-        } else if end.protocol.unsent() > 0 || end.in_hand > 0 || end.starting.is_some() {
+        } else if end.protocol.unsent() > 0 || end.in_hand > 0 || end.outward.starting.is_some() {
             Waiting::Host
         } else if end.send_queue.queued() == 0 {
             if end.doing == Doing::Busy { Waiting::Host } else { Waiting::Application }
@@ -364,7 +383,7 @@ impl<'a> World<'a> {
         let places = self.places_of(id);
         let end = &mut self.ends[id.index()];
         let spent = end.clock.spent_by(now);
-        for (waiting, span) in spent.since(&end.waiting_since) {
+        for (waiting, span) in spent.since(&end.outward.waiting_since) {
             end.trail.add(span, places.of_write(waiting), waiting.cause());
         }
     }

@@ -49,7 +49,7 @@ use shared::Media;
 use station::{Passed, Station};
 use std::collections::VecDeque;
 use traces::Traces;
-use trunkline_core::{Channel, DropCause, Hosts, Seed, Span, Time};
+use trunkline_core::{Channel, DropCause, Hosts, Seed, Span, Tight, Time};
 use trunkline_path::LinkSpec;
 use wheel::Wheel;
 
@@ -112,7 +112,7 @@ impl Network {
         let entry = self.events.enlist(Due::Link(id));
         let mut station = Station::new(spec, self.seed, name, entry);
         station.wait(station.needs().due, &mut self.events);
-        self.stations.push(station);
+        self.stations.push_tight(station);
         LinkId(id)
     }
 

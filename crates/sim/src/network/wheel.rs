@@ -1,6 +1,6 @@
 //! The event queue: a timing wheel.
 
-use trunkline_core::Time;
+use trunkline_core::{Tight, Time};
 
 /// Bits of an instant that one level tells apart.
 const BITS: u32 = 8;
@@ -97,7 +97,7 @@ impl<T: Copy> Wheel<T> {
             *place = entry;
             return Handle(index);
         }
-        self.entries.push(entry);
+        self.entries.push_tight(entry);
         Handle((self.entries.len() - 1) as u32)
     }
 
