@@ -17,12 +17,12 @@ pub struct Between {
 }
 
 impl Between {
-    /// Has the machine for itself. Returns nothing if this user may make no laboratory.
-    pub fn alone(path: &str) -> Option<Between> {
-        Between::on(Host::alone(), path)
+    /// Has the machine with one other at most that mostly waits. Returns nothing if this user may make no laboratory.
+    pub fn paired(path: &str) -> Option<Between> {
+        Between::on(Host::paired(), path)
     }
 
-    /// The same for a test that bears another one beside it.
+    /// The same for a test that bears others beside it.
     pub fn beside(path: &str) -> Option<Between> {
         Between::on(Host::beside(), path)
     }

@@ -430,7 +430,7 @@ fn the_demo_shows_what_a_queue_does() {
     let results = path(&home, "demo");
     // Other tests keep the machine busy.
     let arguments = ["demo", "-o", &results, "--best-effort"];
-    let Some(outcome) = Host::alone().run_well(&arguments) else { return };
+    let Some(outcome) = Host::paired().run_well(&arguments) else { return };
     if is_forbidden(&outcome.stdout) {
         assert!(outcome.stdout.contains("by sim."), "without rights it is simulated: {outcome:#?}");
         return skipped(&outcome.stdout);

@@ -33,7 +33,12 @@ impl Host {
         Host::of(turn::alone())
     }
 
-    /// The same for a test that bears another one beside it.
+    /// The same for a test that mostly waits, and bears one other of that sort.
+    pub fn paired() -> Host {
+        Host::of(turn::paired())
+    }
+
+    /// The same for a test that bears others beside it.
     pub fn beside() -> Host {
         Host::of(turn::beside())
     }

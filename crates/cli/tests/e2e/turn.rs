@@ -1,42 +1,58 @@
-//! Turns: a test has the machine alone, or shares it with a few others.
+//! Turns: a test has the machine alone, or shares it with one or a few others.
 //!
-//! On a machine of few processors runs make each other late. A test is alone if it judges what was measured in real
-//! time, compares settings of the whole machine, or looks at what a killed run leaves, which the next run sweeps. All
-//! others wait most of their time, and share. Who shares goes first: the machine would stand still while one that is
-//! to be alone waits for the last sharer. Nobody is alone while other test programs run (`scripts/test.py`).
+//! On a machine of few processors runs make each other late. A test is alone if it keeps the processors at work, judges
+//! to parts of a millisecond what was measured in real time, compares settings of the whole machine, or looks at what a
+//! killed run leaves, which the next run sweeps. It is paired if it judges what was measured, but mostly waits, and
+//! milliseconds do not matter: two such hardly meet. All others share. Who shares goes first, then the pairs: the
+//! machine would stand still while one that is to be alone waits for the last sharer. Nobody is alone or paired while
+//! other test programs run (`scripts/test.py`).
 
 use std::fs::File;
 use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
 
-/// Tests that share the machine at the same time: one more than the processors of the smallest machine in use, for they
-/// wait most of their time.
-const SHARERS: usize = 3;
+/// How a test bears others, in the order in which they go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Beside,
+    Paired,
+    Alone,
+}
+
+/// How many tests of each kind have the machine at the same time. Those that share wait most of their time.
+const AT_ONCE: [usize; 3] = [4, 2, 1];
 
 static MACHINE: Machine = Machine::new();
 
-/// Waits until nobody else has the machine, or wants to share it.
+/// Waits until nobody else has the machine, and all others have had it that are not to be alone.
 pub fn alone() -> Turn {
-    static QUIET: Once = Once::new();
-    QUIET.call_once(await_quiet);
-    MACHINE.alone()
+    await_quiet();
+    MACHINE.enter(Kind::Alone)
+}
+
+/// The same, but one other may have the machine that has come here, too.
+pub fn paired() -> Turn {
+    await_quiet();
+    MACHINE.enter(Kind::Paired)
+}
+
+/// Waits until only a few have the machine, who share it.
+pub fn beside() -> Turn {
+    MACHINE.enter(Kind::Beside)
 }
 
 /// Waits until other test programs have ended: who started this one keeps the lock of a file that it names till then.
 fn await_quiet() {
-    if let Some(file) = std::env::var_os("TRUNKLINE_BUSY") {
-        File::open(file).unwrap().lock_shared().unwrap();
-    }
-}
-
-/// Waits until nobody has the machine alone, and fewer than [`SHARERS`] share it.
-pub fn beside() -> Turn {
-    MACHINE.beside()
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        if let Some(file) = std::env::var_os("TRUNKLINE_BUSY") {
+            File::open(file).unwrap().lock_shared().unwrap();
+        }
+    });
 }
 
 /// The right to use the machine until it is dropped.
 pub struct Turn {
     machine: &'static Machine,
-    alone: bool,
 }
 
 struct Machine {
@@ -45,15 +61,24 @@ struct Machine {
 }
 
 struct Users {
-    alone: bool,
-    sharing: usize,
-    /// Tests that wait to share. Nobody is alone before them.
-    waiting: usize,
+    /// Those that have the machine, all of one kind.
+    inside: usize,
+    kind: Kind,
+    /// Of each kind.
+    waiting: [usize; 3],
+}
+
+impl Users {
+    /// Whether one more of a kind may have the machine: never before those that wait and are of an earlier kind.
+    fn admit(&self, kind: Kind) -> bool {
+        let room = self.inside == 0 || self.kind == kind && self.inside < AT_ONCE[kind as usize];
+        room && self.waiting[..kind as usize].iter().all(|&waiting| waiting == 0)
+    }
 }
 
 impl Machine {
     const fn new() -> Machine {
-        let users = Users { alone: false, sharing: 0, waiting: 0 };
+        let users = Users { inside: 0, kind: Kind::Beside, waiting: [0; 3] };
         Machine { users: Mutex::new(users), left: Condvar::new() }
     }
 
@@ -62,63 +87,72 @@ impl Machine {
         self.users.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait(&self, go_on: impl Fn(&Users) -> bool) -> MutexGuard<'_, Users> {
-        let waits = |users: &mut Users| !go_on(users);
-        self.left.wait_while(self.users(), waits).unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn alone(&'static self) -> Turn {
-        let mut users = self.wait(|users| !users.alone && users.sharing == 0 && users.waiting == 0);
-        users.alone = true;
-        Turn { machine: self, alone: true }
-    }
-
-    fn beside(&'static self) -> Turn {
-        self.users().waiting += 1;
-        let mut users = self.wait(|users| !users.alone && users.sharing < SHARERS);
-        users.waiting -= 1;
-        users.sharing += 1;
-        Turn { machine: self, alone: false }
+    fn enter(&'static self, kind: Kind) -> Turn {
+        let mut users = self.users();
+        users.waiting[kind as usize] += 1;
+        let waits = |users: &mut Users| !users.admit(kind);
+        users = self.left.wait_while(users, waits).unwrap_or_else(PoisonError::into_inner);
+        users.waiting[kind as usize] -= 1;
+        users.inside += 1;
+        users.kind = kind;
+        drop(users);
+        // Another one may go in beside it, or one of a later kind need no longer wait for it.
+        self.left.notify_all();
+        Turn { machine: self }
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let mut users = self.machine.users();
-        match self.alone {
-            true => users.alone = false,
-            false => users.sharing -= 1,
-        }
-        drop(users);
+        self.machine.users().inside -= 1;
         self.machine.left.notify_all();
     }
 }
 
-/// Eight threads take turns on a machine of their own, and tell each time how many others they met.
 #[test]
-fn who_is_alone_meets_nobody_and_sharers_are_few() {
-    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+fn few_of_a_kind_are_admitted_and_never_two_kinds() {
+    use Kind::{Alone, Beside, Paired};
+    let admitted = |inside, kind, waiting| {
+        let users = Users { inside, kind, waiting };
+        [Beside, Paired, Alone].map(|it| users.admit(it))
+    };
+    assert_eq!(admitted(0, Alone, [0, 0, 0]), [true, true, true]);
+    assert_eq!(admitted(0, Alone, [0, 1, 0]), [true, true, false]);
+    assert_eq!(admitted(0, Alone, [1, 0, 0]), [true, false, false]);
+    assert_eq!(admitted(2, Beside, [0, 0, 0]), [true, false, false]);
+    assert_eq!(admitted(4, Beside, [0, 0, 0]), [false, false, false]);
+    assert_eq!(admitted(1, Paired, [0, 0, 0]), [false, true, false]);
+    assert_eq!(admitted(1, Paired, [1, 0, 0]), [false, false, false]);
+    assert_eq!(admitted(2, Paired, [0, 0, 0]), [false, false, false]);
+    assert_eq!(admitted(1, Alone, [0, 0, 0]), [false, false, false]);
+}
+
+/// Eight threads take turns on a machine of their own, and each looks whom it meets.
+#[test]
+fn nobody_is_left_waiting() {
     static OWN: Machine = Machine::new();
-    /// Each sharer counts one, each that is alone counts more than all sharers together.
-    static INSIDE: AtomicUsize = AtomicUsize::new(0);
-    const ALONE: usize = 100;
-    let most = AtomicUsize::new(0);
+    let inside = Mutex::new([0; 3]);
     std::thread::scope(|scope| {
         for number in 0..8 {
-            let most = &most;
+            let inside = &inside;
             scope.spawn(move || {
                 for round in 0..200 {
-                    let alone = (number + round) % 4 == 0;
-                    let (turn, own) = if alone { (OWN.alone(), ALONE) } else { (OWN.beside(), 1) };
-                    let before = INSIDE.fetch_add(own, SeqCst);
-                    assert!(before == 0 || !alone && before < SHARERS, "{before} beside {own}");
-                    most.fetch_max(before + own, SeqCst);
+                    let kind = [Kind::Beside, Kind::Paired, Kind::Alone][(number + round) % 3];
+                    let turn = OWN.enter(kind);
+                    let met = {
+                        let mut inside = inside.lock().unwrap();
+                        inside[kind as usize] += 1;
+                        *inside
+                    };
+                    assert!(met[kind as usize] <= AT_ONCE[kind as usize], "{met:?}");
+                    assert_eq!(met.iter().sum::<usize>(), met[kind as usize], "{met:?}");
                     std::thread::yield_now();
-                    INSIDE.fetch_sub(own, SeqCst);
+                    inside.lock().unwrap()[kind as usize] -= 1;
                     drop(turn);
                 }
             });
         }
     });
-    assert_eq!((most.into_inner(), OWN.users().waiting), (ALONE, 0));
+    let users = OWN.users();
+    assert_eq!((users.inside, users.waiting), (0, [0; 3]));
 }
