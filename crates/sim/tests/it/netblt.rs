@@ -222,6 +222,18 @@ fn a_transfer_lives_beside_tcp() {
     }
 }
 
+/// Beside somebody who fills a short queue whatever is lost, the law does not send ever more for the same that comes through. (It took
+/// what it displaced for the path's own loss: of its packets 46 of 100 were lost, and it had 0.98 of the line.)
+#[test]
+fn a_short_queue_that_is_full_is_not_flooded() {
+    let line = "rate = \"20Mbit/s\"\ndelay = \"20ms\"\nlimit = \"25kB\"";
+    let bbr = "{ kind = \"tcp\", congestion = \"bbr\" }";
+    let run = run(line, &[ADAPTIVE, bbr], 60);
+    let packets = run.traffic[0].packets;
+    let lost = packets.dropped as f64 / packets.sent as f64;
+    assert!(lost < 0.25, "{lost} lost");
+}
+
 /// An outage of 30 s costs its own time and little more, in bytes sent in vain too; and a rate that falls to a fifth and comes
 /// back is followed.
 #[test]

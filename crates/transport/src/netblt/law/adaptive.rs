@@ -365,8 +365,9 @@ impl Adaptive {
             self.phase = Phase::Contest;
             return self.contend(now, (0, 0));
         }
-        if !is_gone {
-            // A round trip that stays as long although less is sent has no queue in it: the path has become longer.
+        if !is_gone && self.contest.is_some() {
+            // A round trip that stays as long although half is sent has no queue in it: the path has become longer. Outside a contest
+            // somebody else may keep a queue, which does not go with what little this law sends less.
             self.shortest.restart(latest);
         }
         self.left = self.contest.take().map(|_| now).or(self.left);

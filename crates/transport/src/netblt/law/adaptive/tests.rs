@@ -57,3 +57,22 @@ fn who_has_little_tries_more() {
     assert_eq!([1_000_000, 750_000, 250_000].map(&mut step), [125_000, 93_750, 187_500]);
     assert_eq!(step(100_000), 100_000);
 }
+
+/// The shortest round trip after a look in which it stays at 60 ms, where it was 50 before, and nothing is lost.
+fn base_after_a_look(law: &mut Adaptive) -> Span {
+    law.round(Span::from_millis(60));
+    law.breathe(Time::ZERO);
+    law.breathed(Time::ZERO, 1, (300_000, Losses { sent: 30, lost: 0, gaps: 0 }, false));
+    law.base()
+}
+
+/// A round trip that stays as long in a look has become longer if half of a window was let go. Otherwise it may be the queue of
+/// others: taken for the path it would never be seen again. (Beside BBR before a short queue all losses became the path's own.)
+#[test]
+fn a_queue_that_stays_is_not_forgotten() {
+    assert_eq!(base_after_a_look(&mut law(1_000_000)), Span::from_millis(50));
+    let mut contending = law(1_000_000);
+    contending.standing.1 = 1_000_000;
+    contending.enter(Time::ZERO);
+    assert_eq!(base_after_a_look(&mut contending), Span::from_millis(60));
+}
