@@ -102,11 +102,11 @@ fn what_nothing_was_sent_for_is_no_silence() {
     let mut it = Under::new();
     it.goes(4000, 10);
     let terms = it.sender.terms.clone();
+    it.say(2, Said::Go);
     // All that was filled has been sent, and the client fills nothing.
     it.goes(6100, 10);
     assert_eq!(it.goes(3000, u64::MAX), 0);
     it.sender.fill(terms.buffer, false);
-    it.say(2, Said::Go);
     let sent = it.goes(60, u64::MAX);
     assert!(sent >= 59, "{sent} packets");
     assert!(it.goes(1000, u64::MAX) < 60);
