@@ -1,5 +1,6 @@
 //! The `trunkline` command: one file for each verb, no logic of its own.
 
+mod bound;
 mod bridge;
 mod calibrate;
 mod cluster;

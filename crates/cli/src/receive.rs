@@ -1,5 +1,6 @@
 //! `trunkline receive`: the other end of `trunkline send`.
 
+use crate::bound::Bound;
 use crate::failure::Failure;
 use crate::moved::{self, KeyArgs, MannerArgs, Signal, amount, rate, told};
 use crate::output::{self, counted};
@@ -26,9 +27,10 @@ pub struct Args {
     /// Where to put the files
     #[arg(default_value = ".", value_name = "DIRECTORY")]
     directory: PathBuf,
-    /// Listen at this address; 0.0.0.0 or :: for all of this host's
-    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
-    bind: IpAddr,
+    /// Listen at this address; 0.0.0.0 or :: for all of this host's; one of a single link has its device behind it:
+    /// fe80::1%eth0
+    #[arg(long, value_name = "ADDRESS", default_value_t = Bound::from(IpAddr::V4(Ipv4Addr::LOCALHOST)))]
+    bind: Bound,
     /// Listen at this port of UDP; 0 for any
     #[arg(long, value_name = "NUMBER", default_value_t = PORT, conflicts_with = "raw")]
     port: u16,
@@ -78,7 +80,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     let options = ReceiveOptions {
         directory: args.directory.clone(),
-        listen: SocketAddr::new(args.bind, args.port),
+        listen: args.bind.at(args.port),
         secret,
         manner: args.manner.manner(),
         memory: args.memory.bytes(),
@@ -198,6 +200,8 @@ fn host(address: &SocketAddr) -> String {
     let name = match address.ip() {
         ip if ip.is_unspecified() => "HOST".to_string(),
         IpAddr::V4(ip) => ip.to_string(),
+        // The sender's device has another name or number.
+        IpAddr::V6(ip) if ip.is_unicast_link_local() => format!("[{ip}%DEVICE]"),
         IpAddr::V6(ip) => format!("[{ip}]"),
     };
     match address.port() {
@@ -262,6 +266,7 @@ mod tests {
         let host = |text: &str| host(&text.parse().unwrap());
         assert_eq!(host("127.0.0.1:1818"), "127.0.0.1");
         assert_eq!(host("0.0.0.0:99"), "HOST:99");
-        assert_eq!(host("[fe80::1]:99"), "[fe80::1]:99");
+        assert_eq!(host("[2001:db8::1]:99"), "[2001:db8::1]:99");
+        assert_eq!(host("[fe80::1%2]:99"), "[fe80::1%DEVICE]:99");
     }
 }

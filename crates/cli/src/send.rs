@@ -1,5 +1,6 @@
 //! `trunkline send`: files to a host that runs `trunkline receive`.
 
+use crate::bound::placed;
 use crate::failure::Failure;
 use crate::moved::{self, KeyArgs, MannerArgs, amount, rate, told};
 use crate::output::{self, counted};
@@ -83,6 +84,10 @@ impl Target {
         let found = found.map_err(|error| Failure::failed(format!("{}: {error}", self.host)))?;
         // IPv4 first: a receiver on this host listens there if nothing else is said.
         let mut all: Vec<SocketAddr> = found.collect();
+        for address in &all {
+            let SocketAddr::V6(it) = address else { continue };
+            placed(it.ip(), it.scope_id()).map_err(Failure::wrong_use)?;
+        }
         all.sort_by_key(SocketAddr::is_ipv6);
         all.dedup();
         match all.is_empty() {
@@ -248,6 +253,19 @@ mod tests {
         assert_eq!(read("[fe80::1]"), Ok(target(None, "fe80::1", 1818)));
         for wrong in ["abc@lab", "lab:x", "abc-234@", ":7", "lab:70000"] {
             assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    /// Nothing can be sent to an address of one link without a device, and who calls it would wait for ever.
+    #[test]
+    fn a_receiver_on_one_link_has_its_device() {
+        let found = |text: &str| Target::read(OsStr::new(text)).unwrap().addresses();
+        for text in ["fe80::1", "[fe80::1]:99"] {
+            let told = format!("{:?}", found(text).unwrap_err());
+            assert!(told.contains("fe80::1%eth0"), "{told}");
+        }
+        for text in ["fe80::1%lo", "[fe80::1%lo]:99"] {
+            assert_eq!(found(text).unwrap().len(), 1, "{text}");
         }
     }
 }

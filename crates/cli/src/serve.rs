@@ -1,11 +1,12 @@
 //! `trunkline serve`: the other end of `trunkline probe`.
 
+use crate::bound::Bound;
 use crate::failure::Failure;
 use crate::output::{self, counted};
 use crate::probe::Window;
 use crate::signals;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use trunkline_core::{Rate, Size, Span};
@@ -21,9 +22,9 @@ use trunkline_probe::{Key, ProbeError};
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Listen at this address
-    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V6(Ipv6Addr::UNSPECIFIED))]
-    bind: IpAddr,
+    /// Listen at this address; one of a single link has its device behind it: fe80::1%eth0
+    #[arg(long, value_name = "ADDRESS", default_value_t = Bound::from(IpAddr::V6(Ipv6Addr::UNSPECIFIED)))]
+    bind: Bound,
     /// Listen at this port of TCP and UDP; 0 for any
     #[arg(long, value_name = "NUMBER", default_value_t = PORT)]
     port: u16,
@@ -98,7 +99,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         receive_buffer: args.receive_buffer.map(|size| size.bytes() as usize),
         tcp_window: args.tcp_window,
         congestion: args.congestion.clone(),
-        ..Options::at(SocketAddr::new(args.bind, args.port))
+        ..Options::at(args.bind.at(args.port))
     };
     open_files();
     let (sender, signal) = channel();

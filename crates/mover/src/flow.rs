@@ -332,6 +332,9 @@ impl Flow<'_> {
             }
         })? {}
         let now = self.link.now();
+        if self.link.take_turned_away() {
+            connection.sender().into_iter().for_each(|it| it.doubt(now));
+        }
         if connection.deadline().is_some_and(|at| at <= now) {
             connection.expire(now);
         }

@@ -2,7 +2,9 @@
 //! batches too, each with the time at which the kernel got it.
 
 use crate::MoverError;
-use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use quinn_udp::{
+    BATCH_SIZE, RecvMeta, Transmit, TransportErrorPayload, UdpSockRef, UdpSocketState,
+};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{
@@ -10,6 +12,7 @@ use rustix::net::sockopt::{
 };
 use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType};
 use rustix::time::Timespec;
+use std::cell::Cell;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
 use std::thread::sleep;
@@ -59,6 +62,8 @@ pub struct Link {
     pub carried: Carried,
     /// Whether the system refused a datagram as longer than its interface sends.
     pub was_too_long: bool,
+    /// Whether a host has said by ICMP that nobody listens there.
+    was_turned_away: Cell<bool>,
 }
 
 impl Link {
@@ -95,7 +100,34 @@ impl Link {
             nap: NAPS.0,
             carried,
             was_too_long: false,
+            was_turned_away: Cell::new(false),
         })
+    }
+
+    /// Wants to know if a host says that nobody listens where datagrams went. Where the system cannot tell, nothing is told.
+    pub fn heed_icmp(&self) {
+        let _ = self.state.enable_transport_errors(UdpSockRef::from(&self.socket));
+    }
+
+    /// Takes in what ICMP has told of datagrams sent before: a call of the socket fails for it, and nothing else is wrong. Answers whether
+    /// it has told anything. Which length a path takes it may tell, and is not asked.
+    fn hear_icmp(&self) -> bool {
+        use TransportErrorPayload::{TooBig, Unreachable};
+        let mut has_told = false;
+        while let Ok(Some(told)) = self.state.recv_transport_error(UdpSockRef::from(&self.socket)) {
+            let errno = Errno::from_raw_os_error(told.raw_errno);
+            if matches!(errno, Errno::CONNREFUSED | Errno::NOPROTOOPT) {
+                self.was_turned_away.set(true);
+            }
+            // Others are of this host's own doing.
+            has_told |= matches!(told.payload, TooBig { .. } | Unreachable);
+        }
+        has_told
+    }
+
+    /// Whether a host has said since the last question that nobody listens where datagrams went.
+    pub fn take_turned_away(&self) -> bool {
+        self.was_turned_away.take()
     }
 
     /// Its own address; without UDP the port is 0.
@@ -172,6 +204,7 @@ impl Link {
                 Err(error) if error.kind() == ErrorKind::WouldBlock && Instant::now() < until => {
                     self.wait_for(PollFlags::OUT, FULL);
                 }
+                Err(_) if self.hear_icmp() && Instant::now() < until => {}
                 Err(error) => {
                     self.was_too_long |= Errno::from_io_error(&error) == Some(Errno::MSGSIZE);
                     // A path that is away for a while is no reason to give up: the receiver asks again.
@@ -201,10 +234,10 @@ impl Link {
             std::array::from_fn(|_| IoSliceMut::new(rooms.next().unwrap_or_default()));
         let count = match self.state.recv(UdpSockRef::from(&self.socket), &mut into, &mut meta) {
             Ok(count) => count,
-            // An ICMP message about something sent before says that nobody listens there now.
             Err(error) => match error.kind() {
                 ErrorKind::WouldBlock => return Ok(false),
-                ErrorKind::Interrupted | ErrorKind::ConnectionRefused => return Ok(true),
+                ErrorKind::Interrupted => return Ok(true),
+                _ if self.hear_icmp() || is_of_icmp(&error) => return Ok(true),
                 _ => return Err(MoverError::system("cannot receive")(error)),
             },
         };
@@ -245,9 +278,34 @@ impl Link {
 
     fn wait_for(&self, what: PollFlags, most: Duration) {
         let limit = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() };
+        let mut waits = [PollFd::new(&self.socket, what)];
         // Being woken by a signal is being woken: the caller looks around anyway.
-        let _ = poll(&mut [PollFd::new(&self.socket, what)], Some(&limit));
+        let _ = poll(&mut waits, Some(&limit));
+        let has_error = waits[0].revents().contains(PollFlags::ERR);
+        // Whatever is told is to be taken in, or it wakes this end for ever.
+        if has_error {
+            self.hear_icmp();
+        }
     }
+}
+
+/// Whether an error is one that the kernel makes of ICMP messages (`icmp_err_convert`, `icmpv6_err_convert`).
+fn is_of_icmp(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(
+            Errno::CONNREFUSED
+                | Errno::HOSTUNREACH
+                | Errno::NETUNREACH
+                | Errno::HOSTDOWN
+                | Errno::NONET
+                | Errno::NOPROTOOPT
+                | Errno::OPNOTSUPP
+                | Errno::MSGSIZE
+                | Errno::PROTO
+                | Errno::ACCESS
+        )
+    )
 }
 
 /// A socket of IP's protocol 30 at this address.
@@ -344,6 +402,35 @@ mod tests {
         near.flush();
         assert_eq!(heard(&mut one, 3), vec![b"one".to_vec(); 3]);
         assert_eq!(heard(&mut other, 3), vec![b"two".to_vec(); 3]);
+    }
+
+    /// A host says by ICMP that nobody listens at a port. A link that heeds it tells, goes on, and is not woken by it again.
+    #[test]
+    fn a_closed_port_is_told() {
+        for is_heeded in [false, true] {
+            let (mut near, gone, mut there) = (link(), link(), link());
+            let (closed, to) = (gone.address().unwrap(), there.address().unwrap());
+            drop(gone);
+            if is_heeded {
+                near.heed_icmp();
+            }
+            near.put(closed, |out| out.extend(b"one"));
+            near.flush();
+            assert!(heard(&mut near, 1).is_empty());
+            assert_eq!(near.take_turned_away(), is_heeded);
+            // The next call of the socket fails for it, and is repeated.
+            (0..3).for_each(|_| near.put(closed, |out| out.extend(b"one")));
+            near.flush();
+            sleep(Duration::from_millis(20));
+            near.put(to, |out| out.extend(b"two"));
+            near.flush();
+            assert_eq!(heard(&mut there, 1), [b"two"]);
+            assert_eq!((near.carried.refused, near.take_turned_away()), (0, is_heeded));
+            near.receive(|_, _, _| ()).unwrap();
+            let before = near.now();
+            near.wait(before + Span::from_millis(30));
+            assert!(near.now().since(before) >= Span::from_millis(30));
+        }
     }
 
     /// The kernel's stamp tells when a datagram came, up to two naps before it is taken in.

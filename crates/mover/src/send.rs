@@ -126,6 +126,7 @@ pub fn send(
     let (manifest, source) = Manifest::scan(&options.paths, scanned)?;
     let Manner { clear: is_clear, raw: is_raw } = options.manner;
     let (link, places) = bound(&options.to, is_raw)?;
+    link.heed_icmp();
     let (account, packets) = (Account::default(), (0, 0));
     let encoded = manifest.encode();
     let bytes = manifest.stream_bytes();

@@ -2,12 +2,14 @@
 //! before what is new, at the pace that was agreed on. It keeps no data: a buffer stays its client's until the OK.
 
 mod heard;
+mod silence;
 mod tail;
 
 use super::pace::{Pace, Start};
 use super::serial::Heard;
 use super::terms::SPREAD;
 use super::wire::{Burst, Data, Dialect, NullAck, Terms};
+use silence::Silence;
 use std::collections::{BTreeSet, VecDeque};
 use tail::Tail;
 use trunkline_core::{Span, Time};
@@ -16,8 +18,6 @@ use trunkline_core::{Span, Time};
 const PROMPT: Span = Span::from_millis(10);
 /// Evenly spaced packets that are further apart carry no acknowledgements: each goes by itself, at once (a choice).
 const SOON: Span = Span::from_millis(1);
-/// The least time without a word of the receiver that counts as an outage (a choice).
-const SILENCE: Span = Span::from_secs(1);
 /// The longest time between two reminders (a choice).
 const REMIND: Span = Span::from_secs(1);
 
@@ -116,9 +116,7 @@ pub struct Sender {
     released: VecDeque<u64>,
     /// What the receiver said that its control timer is.
     timer: Span,
-    /// When the receiver was last heard, and when data were last sent.
-    heard_at: Time,
-    sent_at: Time,
+    silence: Silence,
     /// What has happened.
     pub sent: Sent,
 }
@@ -153,8 +151,7 @@ impl Sender {
             unanswered: 0,
             released: VecDeque::new(),
             timer: Span::from_millis(100),
-            heard_at: Time::ZERO,
-            sent_at: Time::ZERO,
+            silence: Silence::default(),
             sent: Sent::default(),
         };
         sender.take_offer(start.burst);
@@ -235,23 +232,6 @@ impl Sender {
         Some((self.at, buffer.sent))
     }
 
-    /// After how long without a word of the receiver only a packet now and then is sent, as into an outage (a choice; a law's
-    /// receiver says something at each stretch of packets that it looks at).
-    fn patience(&self) -> Span {
-        let stretch = self.pace.gap().scaled(128, 1);
-        SILENCE.max(self.timer.scaled(4, 1)).max(stretch)
-    }
-
-    /// When the next data packet may be sent.
-    fn next_data(&self) -> Time {
-        let (next, patience) = (self.pace.next(), self.patience());
-        let is_silent = next.max(self.sent_at) > self.heard_at + patience;
-        match self.pace.is_even() && is_silent {
-            true => next.max(self.sent_at + patience.scaled(1, 4)),
-            false => next,
-        }
-    }
-
     /// When something is to be sent.
     pub fn deadline(&self) -> Option<Time> {
         let data = self.could_send().then(|| self.next_data());
@@ -294,8 +274,8 @@ impl Sender {
 
     /// A packet of data or parity is sent.
     fn goes(&mut self, now: Time) {
+        self.is_heard_next(now);
         self.pace.sent(now);
-        self.sent_at = now;
         self.find_tail(now);
         self.ack_due = self.reminder().then_some(now + PROMPT);
         self.remind = PROMPT;

@@ -8,7 +8,7 @@ use trunkline_core::{Span, Time};
 impl Sender {
     /// A CONTROL packet has come.
     pub fn receive(&mut self, now: Time, messages: &[Message]) {
-        self.heard_at = now;
+        self.silence.ends(now, self.timer);
         for message in messages {
             if !self.heard.note(message.sequence) {
                 self.sent.copies += 1;
