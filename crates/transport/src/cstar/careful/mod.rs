@@ -234,6 +234,11 @@ impl Layer for Careful {
         Some(delivery)
     }
 
+    #[inline]
+    fn has_fragments(&self) -> bool {
+        !self.inbox.is_empty()
+    }
+
     fn wait(&mut self, now: Time, from: Source, _: EventId) {
         self.awaits(now, from);
     }
