@@ -374,8 +374,8 @@ impl Carrier {
         Ok(())
     }
 
-    /// The octets of the next frame or word that has come, or comes within `wait`; at once with no time. Small ones lie together
-    /// in blocks of 8 KiB: copy what is kept for long.
+    /// The octets of the next frame or word that has come, or comes within `wait`; at once with no time. Several lie
+    /// together in blocks of 8 to 64 KiB: copy what is kept for long.
     ///
     /// # Errors
     /// If the kernel refuses.

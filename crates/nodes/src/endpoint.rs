@@ -95,7 +95,7 @@ impl<'a, L: Layer> Endpoint<'a, L> {
     }
 
     /// The next fragment of an event from `from`; waits until one is there. What was received before is done with.
-    /// Small ones lie together in blocks of 8 KiB: copy the octets of one that is kept for long.
+    /// Several lie together in blocks of 8 to 64 KiB: copy the octets of one that is kept for long.
     ///
     /// # Errors
     /// As [`Endpoint::send`].

@@ -13,11 +13,13 @@ pub fn frame_memory(payload: u32) -> usize {
     (payload as usize + Frame::HEADER as usize + ADDED).next_power_of_two() + BOOKKEEPING
 }
 
-/// Octets of a block, and the most of a frame in one (choices: who keeps a small frame keeps its block).
-const BLOCK: usize = 8 << 10;
-const SMALL: usize = 2 << 10;
+/// A block holds so many frames of the size of its first, within these octets; what is longer than half of the most has
+/// memory of its own (choices: who keeps a frame keeps its block).
+const FRAMES: usize = 8;
+const LEAST: usize = 8 << 10;
+const MOST: usize = 64 << 10;
 
-/// Memory for what has come. Small frames lie behind each other in a block, which is used again when nobody keeps any of them:
+/// Memory for what has come. Frames lie behind each other in a block, which is used again when nobody keeps any of them:
 /// then a message allocates nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks(BytesMut);
@@ -26,11 +28,11 @@ impl Blocks {
     /// A copy of these octets.
     #[inline]
     pub fn copy(&mut self, octets: &[u8]) -> Bytes {
-        if octets.len() > SMALL {
+        if octets.len() > MOST / 2 {
             return Bytes::copy_from_slice(octets);
         }
         if self.0.capacity() < octets.len() {
-            self.turn();
+            self.turn(octets.len());
         }
         self.0.extend_from_slice(octets);
         self.0.split().freeze()
@@ -38,8 +40,8 @@ impl Blocks {
 
     /// Turns to the next block, or to the beginning of this one.
     #[cold]
-    fn turn(&mut self) {
-        self.0.reserve(BLOCK);
+    fn turn(&mut self, octets: usize) {
+        self.0.reserve((FRAMES * octets).clamp(LEAST, MOST));
     }
 }
 
@@ -51,7 +53,7 @@ mod tests {
     #[test]
     fn copies_are_right_whoever_keeps_them() {
         let mut blocks = Blocks::default();
-        let frame = |number: usize| vec![number as u8; number * 37 % (2 * SMALL)];
+        let frame = |number: usize| vec![number as u8; number * 37 % MOST];
         let mut kept = Vec::new();
         for number in 0..2000 {
             let copy = blocks.copy(&frame(number));
@@ -70,6 +72,6 @@ mod tests {
         let mut places: Vec<usize> =
             (0..5000).map(|_| blocks.copy(&[1; 36]).as_ptr() as usize).collect();
         places.sort_unstable();
-        assert!(places[4999] - places[0] < BLOCK);
+        assert!(places[4999] - places[0] < LEAST);
     }
 }
