@@ -27,6 +27,11 @@ impl Failure {
         Failure { status, ..self }
     }
 
+    /// The same, which another program tells.
+    pub fn told(self) -> Failure {
+        Failure { message: String::new(), ..self }
+    }
+
     /// The same with a further remark.
     pub fn with_hint(self, hint: &str) -> Failure {
         Failure { message: format!("{}; {hint}", self.message), ..self }
@@ -63,9 +68,11 @@ impl Failure {
         &self.message
     }
 
-    /// Says the line and gives the exit status.
+    /// Says the line, if there is one, and gives the exit status.
     pub fn report(self) -> u8 {
-        output::tell(&self.message);
+        if !self.message.is_empty() {
+            output::tell(&self.message);
+        }
         self.status
     }
 }

@@ -33,12 +33,12 @@ fn run(me: NodeId, carrier: Carrier, stop: &AtomicBool) -> Result<(), NodesError
     };
     for event in (0..MESSAGES).map(EventId) {
         if me == NodeId(0) {
-            end.send(message(event, Bytes::from(event.to_string())))?;
+            end.send(&message(event, Bytes::from(event.to_string())))?;
             let back = end.receive(Source::Node(other), event)?.data;
             assert_eq!(back, event.to_string());
         } else {
             let data = end.receive(Source::Node(other), event)?.data;
-            end.send(message(event, data))?;
+            end.send(&message(event, data))?;
         }
     }
     println!("{me}: frames sent and received: {:?}", end.carried());

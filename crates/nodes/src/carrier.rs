@@ -9,6 +9,7 @@ use bytes::{Bytes, BytesMut};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use trunkline_core::Span;
@@ -74,10 +75,63 @@ pub(crate) trait Wire: fmt::Debug + Send {
     fn dropped(&mut self) -> Option<u64>;
 }
 
+/// One of the wires. What is called for each frame is called of its own type, so that it can be inlined.
+#[derive(Debug)]
+enum AnyWire {
+    Udp(Udp),
+    Ethernet(Ethernet),
+}
+
+impl AnyWire {
+    #[inline]
+    fn send(&mut self, to: usize, parts: [&[u8]; 2]) -> Result<(), NodesError> {
+        match self {
+            AnyWire::Udp(wire) => wire.send(to, parts),
+            AnyWire::Ethernet(wire) => wire.send(to, parts),
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self) -> Result<Option<Bytes>, NodesError> {
+        match self {
+            AnyWire::Udp(wire) => wire.receive(),
+            AnyWire::Ethernet(wire) => wire.receive(),
+        }
+    }
+
+    #[inline]
+    fn await_next(&mut self) -> Result<Option<Bytes>, NodesError> {
+        match self {
+            AnyWire::Udp(wire) => wire.await_next(),
+            AnyWire::Ethernet(wire) => wire.await_next(),
+        }
+    }
+}
+
+impl Deref for AnyWire {
+    type Target = dyn Wire;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            AnyWire::Udp(wire) => wire,
+            AnyWire::Ethernet(wire) => wire,
+        }
+    }
+}
+
+impl DerefMut for AnyWire {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        match self {
+            AnyWire::Udp(wire) => wire,
+            AnyWire::Ethernet(wire) => wire,
+        }
+    }
+}
+
 /// A node's way to its peers.
 #[derive(Debug)]
 pub struct Carrier {
-    wire: Box<dyn Wire>,
+    wire: AnyWire,
     me: NodeId,
     peers: Vec<Address>,
     out: BytesMut,
@@ -108,12 +162,12 @@ impl Carrier {
     /// If the place cannot be had, or the kernel gives less memory than that. A careful node must not start then: frames
     /// would be dropped there that it has promised to take.
     pub fn bind(place: &Place, buffers: u32, payload: u32) -> Result<Carrier, NodesError> {
-        let wire: Box<dyn Wire> = match place {
-            Place::Udp(address) => Box::new(Udp::bind(*address, buffers, payload)?),
+        let wire = match place {
+            Place::Udp(address) => AnyWire::Udp(Udp::bind(*address, buffers, payload)?),
             Place::Group(address, group) => {
-                Box::new(Udp::with_group(*address, *group, buffers, payload)?)
+                AnyWire::Udp(Udp::with_group(*address, *group, buffers, payload)?)
             }
-            Place::Device(device) => Box::new(Ethernet::open(device, buffers, payload)?),
+            Place::Device(device) => AnyWire::Ethernet(Ethernet::open(device, buffers, payload)?),
         };
         let (me, peers, out, by_group) = (NodeId(0), Vec::new(), BytesMut::new(), Vec::new());
         let grouped = matches!(place, Place::Group(..));
@@ -320,7 +374,8 @@ impl Carrier {
         Ok(())
     }
 
-    /// The octets of the next frame or word that has come, or comes within `wait`; at once with no time.
+    /// The octets of the next frame or word that has come, or comes within `wait`; at once with no time. Several lie
+    /// together in blocks of 8 to 64 KiB: copy what is kept for long.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -372,6 +427,7 @@ impl Carrier {
         Some(came)
     }
 
+    #[inline(never)]
     fn first_of_rest(&mut self) -> Option<Bytes> {
         self.received += 1;
         let extent = extent(&self.rest);
@@ -385,6 +441,7 @@ impl Carrier {
 }
 
 /// Whether something to be read comes within `wait`.
+#[inline(never)]
 fn becomes_readable(descriptor: &BorrowedFd<'_>, wait: Span) -> Result<bool, NodesError> {
     let mut sockets = [PollFd::new(descriptor, PollFlags::IN)];
     let nanos = wait.as_nanos();

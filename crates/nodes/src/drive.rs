@@ -206,6 +206,8 @@ impl Driver<'_> {
             done: self.done,
             refused: counters.refused,
             again: counters.again,
+            requests: counters.requests,
+            frames: self.line.frames(),
         }
     }
 

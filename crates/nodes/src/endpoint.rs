@@ -40,23 +40,28 @@ impl<'a, L: Layer> Endpoint<'a, L> {
     }
 
     /// Sends a fragment, or queues it if [others follow](Fragment::following) it in its message; waits while a resource is
-    /// short. What was received before is done with.
+    /// short. What was received before is done with. Octets are copied, or shared if they cannot go at once.
     ///
     /// # Errors
     /// If the message layer or a peer cannot go on, which the others are told, or `stop` is set.
     #[inline]
-    pub fn send(&mut self, fragment: Fragment) -> Result<(), NodesError> {
-        let is_last = fragment.following == 0;
+    pub fn send(&mut self, fragment: &Fragment) -> Result<(), NodesError> {
         self.let_go();
-        if is_last
+        if fragment.following == 0
             && self.queued == 0
-            && let Some(header) = self.layer.post(&fragment)
+            && let Some(header) = self.layer.post(fragment)
         {
             self.line.goes_on();
-            return self.line.post(&mut self.layer, &header, &fragment);
+            return self.line.post(&mut self.layer, &header, fragment);
         }
-        self.queue(fragment)?;
-        if is_last { self.flush() } else { Ok(()) }
+        self.send_behind(fragment)
+    }
+
+    /// Sends a fragment behind others, or when there is room for it.
+    #[inline(never)]
+    fn send_behind(&mut self, fragment: &Fragment) -> Result<(), NodesError> {
+        self.queue(fragment.clone())?;
+        if fragment.following == 0 { self.flush() } else { Ok(()) }
     }
 
     /// Takes a fragment that may wait to be sent until there are several, the program sends another, or it receives. Several
@@ -90,6 +95,7 @@ impl<'a, L: Layer> Endpoint<'a, L> {
     }
 
     /// The next fragment of an event from `from`; waits until one is there. What was received before is done with.
+    /// Several lie together in blocks of 8 to 64 KiB: copy the octets of one that is kept for long.
     ///
     /// # Errors
     /// As [`Endpoint::send`].
@@ -98,7 +104,9 @@ impl<'a, L: Layer> Endpoint<'a, L> {
         if self.queued > 0 {
             self.flush()?;
         }
-        if let Some(delivery) = self.taken(from, event) {
+        if self.layer.has_fragments()
+            && let Some(delivery) = self.taken_before(from, event)
+        {
             return Ok(delivery);
         }
         // What became due since goes before this node sleeps.
@@ -122,7 +130,14 @@ impl<'a, L: Layer> Endpoint<'a, L> {
         Some(delivery)
     }
 
+    /// The next fragment, if it is one of those that came before they were asked for.
+    #[inline(never)]
+    fn taken_before(&mut self, from: Source, event: EventId) -> Option<Delivery> {
+        self.taken(from, event)
+    }
+
     /// The next fragment, which is not there yet: the layer is told that it is waited for.
+    #[inline(never)]
     fn awaited(&mut self, from: Source, event: EventId) -> Result<Delivery, NodesError> {
         loop {
             if !self.poll()? {
@@ -251,7 +266,7 @@ mod tests {
         let to = Destination::Node(NodeId(1 - me.0));
         for (data, following) in said(me, event).into_iter().zip((0..3).rev()) {
             let flags = Flags { last: following == 0, crowd: false, large: true };
-            end.send(Fragment { to, event: EventId(event), flags, following, data })?;
+            end.send(&Fragment { to, event: EventId(event), flags, following, data })?;
         }
         Ok(())
     }

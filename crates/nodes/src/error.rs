@@ -56,7 +56,7 @@ pub enum NodesError {
     Layer(#[from] Failure),
     /// The kernel gives a socket less memory than the promise of the careful protocol needs.
     #[error(
-        "the kernel gives {at} a receive buffer of {granted} bytes, and {buffers} frames need {needed}: raise net.core.rmem_max (sysctl -w net.core.rmem_max={needed}), or give fewer --buffers or a smaller --frame"
+        "the kernel gives {at} a receive buffer of {granted} bytes, and {buffers} frames need {needed}: {}give fewer --buffers or a smaller --frame", raise(*.needed)
     )]
     Buffer {
         /// Where the socket is.
@@ -133,6 +133,14 @@ pub enum NodesError {
     /// It was told to stop.
     #[error("stopped")]
     Stopped,
+}
+
+/// How to have so much receive memory, if a socket can.
+fn raise(needed: usize) -> String {
+    if i32::try_from(needed).is_err() {
+        return "that is more than any socket has: ".into();
+    }
+    format!("raise net.core.rmem_max (sysctl -w net.core.rmem_max={needed}), or ")
 }
 
 impl NodesError {

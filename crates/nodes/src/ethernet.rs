@@ -6,7 +6,7 @@
 
 use crate::address::Address;
 use crate::carrier::Wire;
-use crate::memory::frame_memory;
+use crate::memory::{Blocks, frame_memory};
 use crate::{NodesError, wait_to_send};
 use bytes::Bytes;
 use rustix::io::Errno;
@@ -35,6 +35,7 @@ pub(crate) struct Ethernet {
     /// The same, to be found in.
     known: BTreeSet<Mac>,
     buffer: Vec<u8>,
+    blocks: Blocks,
     out: Vec<u8>,
 }
 
@@ -60,9 +61,11 @@ impl Ethernet {
         let longest = HEADER + mtu as usize;
         let (peers, known) = (Vec::new(), BTreeSet::new());
         let (buffer, out) = (vec![0; longest], Vec::with_capacity(longest));
-        Ok(Ethernet { socket, device: device.into(), peers, known, buffer, out })
+        let (device, blocks) = (device.into(), Blocks::default());
+        Ok(Ethernet { socket, device, peers, known, buffer, blocks, out })
     }
 
+    #[inline(never)]
     fn send_frame(&mut self, to: Mac, parts: [&[u8]; 2]) -> Result<(), NodesError> {
         write(&mut self.out, to, Mac(self.socket.mac()), parts);
         let begin = Instant::now();
@@ -133,6 +136,7 @@ impl Wire for Ethernet {
         Ok(1)
     }
 
+    #[inline(never)]
     fn receive(&mut self) -> Result<Option<Bytes>, NodesError> {
         loop {
             let what = || NodesError::system(format!("receive on {}", self.device));
@@ -141,7 +145,7 @@ impl Wire for Ethernet {
             match read(&self.buffer[..length]) {
                 // Another cluster on the same wire sends to the same group.
                 Some((from, octets)) if self.known.is_empty() || self.known.contains(&from) => {
-                    return Ok(Some(Bytes::copy_from_slice(octets)));
+                    return Ok(Some(self.blocks.copy(octets)));
                 }
                 _ => {}
             }

@@ -38,6 +38,8 @@ pub enum Joined {
 pub enum Said {
     /// It listens there.
     Listens(Address),
+    /// It cannot run, for this reason.
+    Fails(String),
     /// Its program has come so far.
     Goes(Progress),
     /// Its program has ended, or cannot go on.
@@ -145,7 +147,7 @@ impl Launch {
     /// a node has told how far it has come.
     ///
     /// # Errors
-    /// If a node dies, if not all have ended after `most`, or if `stop` is set. Then all are stopped too.
+    /// If a node fails or dies, if not all have ended after `most`, or if `stop` is set. Then all are stopped too.
     pub fn run(
         mut self,
         most: Duration,
@@ -168,6 +170,9 @@ impl Launch {
                         self.tell(&Peers { peers })?;
                         self.met = true;
                     }
+                }
+                Said::Fails(reason) => {
+                    return Err(NodesError::Gone { node: NodeId(index as u16), reason });
                 }
                 Said::Goes(progress) => {
                     watch.note(progress);
@@ -203,7 +208,8 @@ impl Launch {
             // Also while they say something all the time.
             if Instant::now() >= deadline {
                 let index = outcomes.iter().position(Option::is_none).unwrap_or(0);
-                let why = watch.livelock().map_or_else(String::new, |it| format!(": {it}"));
+                let why = watch.standstill();
+                let why = why.map_or_else(String::new, |it| format!(": {it}"));
                 return Err(died(index, &format!("has not ended in time{why}")));
             }
             match self.heard.recv_timeout(Duration::from_millis(50)) {

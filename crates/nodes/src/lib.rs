@@ -29,5 +29,5 @@ pub use launch::{Joined, Launch, MOST_NAMESPACES, Peers, Said};
 pub use meeting::Missing;
 pub use memory::frame_memory;
 pub use outcome::{Outcome, together};
-pub use progress::{Livelock, Progress, Watch};
+pub use progress::{Progress, Standstill, Watch};
 pub use terms::Terms;

@@ -48,6 +48,8 @@ pub(crate) struct Line<'a> {
     gone: Option<Lost>,
     /// Datagrams dropped on purpose.
     pub dropped: u64,
+    /// Datagrams that were words.
+    words: u64,
     /// Frames that are sent as one: empty between calls, and its memory is used again.
     train: Vec<Frame>,
 }
@@ -105,11 +107,13 @@ impl<'a> Line<'a> {
             asked: Time::ZERO,
             gone: None,
             dropped: 0,
+            words: 0,
             train: Vec::new(),
         };
         match meet(&mut line.carrier, plan.me, plan.patience, stop, missing) {
             Ok(early) => {
                 line.begin = begin();
+                line.words = line.carrier.received - early.len() as u64;
                 early.into_iter().try_for_each(|octets| line.arrives(layer, octets))?;
                 Ok(line)
             }
@@ -261,6 +265,7 @@ impl<'a> Line<'a> {
             }
             Heard::Gone { .. } => {}
         }
+        self.words += 1;
         Ok(true)
     }
 
@@ -341,6 +346,11 @@ impl<'a> Line<'a> {
         let sent = self.carrier.send_train(&self.train);
         self.train.clear();
         sent
+    }
+
+    /// Frames that have come to the layer.
+    pub fn frames(&self) -> u64 {
+        self.carrier.received - self.words - self.dropped
     }
 
     /// The peer that is lost to the run, if one is.

@@ -18,6 +18,10 @@ pub struct Progress {
     pub refused: u64,
     /// Fragments sent again.
     pub again: u64,
+    /// Fragments asked for again.
+    pub requests: u64,
+    /// Frames that have come to its message layer.
+    pub frames: u64,
 }
 
 /// What the nodes of a cluster, or some of them, have told of their progress.
@@ -35,15 +39,25 @@ struct Watched {
     moved: Progress,
 }
 
-/// A cluster that is busy, and whose programs do not come on: fragments are refused for want of buffers and sent again.
+/// A cluster whose programs do not come on, and cannot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Livelock {
-    /// For so long, in nanoseconds.
-    pub nanos: u64,
-    /// Fragments refused meanwhile.
-    pub refused: u64,
-    /// Fragments sent again meanwhile.
-    pub again: u64,
+pub enum Standstill {
+    /// It is busy: fragments are refused for want of buffers and sent again.
+    Livelock {
+        /// For so long, in nanoseconds.
+        nanos: u64,
+        /// Fragments refused meanwhile.
+        refused: u64,
+        /// Fragments sent again meanwhile.
+        again: u64,
+    },
+    /// Fragments are asked for again, and no frame comes to any node.
+    NothingPasses {
+        /// For so long, in nanoseconds.
+        nanos: u64,
+        /// Fragments asked for again meanwhile.
+        requests: u64,
+    },
 }
 
 /// Programs that have not come on for so long, in nanoseconds, stand still (a choice: three times the longest time-out that
@@ -74,26 +88,39 @@ impl Watch {
         self.nodes.iter().map(|it| it.latest).find(|it| it.node == node)
     }
 
-    /// The livelock that they are in, if none of their programs has come on for some seconds while fragments were refused.
-    pub fn livelock(&self) -> Option<Livelock> {
+    /// Why they stand still, if none of their programs has come on for some seconds while fragments were refused, or while
+    /// fragments were asked for and no frame came.
+    pub fn standstill(&self) -> Option<Standstill> {
         let still = |it: &Watched| it.latest.at - it.moved.at;
         let nanos = self.nodes.iter().map(still).min().filter(|&nanos| nanos >= STILL)?;
         let sum = |of: fn(&Progress) -> u64| {
             self.nodes.iter().map(|it| of(&it.latest) - of(&it.moved)).sum::<u64>()
         };
         let (refused, again) = (sum(|it| it.refused), sum(|it| it.again));
-        (refused > 0).then_some(Livelock { nanos, refused, again })
+        let (requests, frames) = (sum(|it| it.requests), sum(|it| it.frames));
+        match (refused, requests, frames) {
+            (0, 1.., 0) => Some(Standstill::NothingPasses { nanos, requests }),
+            (1.., ..) => Some(Standstill::Livelock { nanos, refused, again }),
+            _ => None,
+        }
     }
 }
 
-impl fmt::Display for Livelock {
+impl fmt::Display for Standstill {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Livelock { nanos, refused, again } = *self;
-        let seconds = nanos / 1_000_000_000;
-        write!(
-            f,
-            "livelock: no program has come on for {seconds} s, while {refused} fragments were refused for want of buffers and {again} sent again; give more --buffers, let less be outstanding, or use --protocol careful"
-        )
+        let second = 1_000_000_000;
+        match *self {
+            Standstill::Livelock { nanos, refused, again } => write!(
+                f,
+                "livelock: no program has come on for {} s, while {refused} fragments were refused for want of buffers and {again} sent again; give more --buffers, let less be outstanding, or use --protocol careful",
+                nanos / second
+            ),
+            Standstill::NothingPasses { nanos, requests } => write!(
+                f,
+                "nothing passes: no frame has come to any node for {} s, while {requests} fragments were asked for again; greetings pass, so give a smaller --frame if long packets are lost, or less of --drop",
+                nanos / second
+            ),
+        }
     }
 }
 
@@ -103,34 +130,59 @@ mod tests {
 
     fn told(node: u16, seconds: u64, done: u64, refused: u64) -> Progress {
         let at = seconds * 1_000_000_000;
-        Progress { node, at, laps: 0, done, refused, again: 2 * refused }
+        let frames = seconds;
+        Progress { node, at, laps: 0, done, refused, again: 2 * refused, requests: 0, frames }
     }
 
     #[test]
     fn only_refusing_without_coming_on_is_a_livelock() {
         let mut watch = Watch::default();
-        assert_eq!(watch.livelock(), None);
+        assert_eq!(watch.standstill(), None);
         for second in 0..3 {
             watch.note(told(0, second, 7, second));
             watch.note(told(1, second, 9, 10 * second));
-            assert_eq!(watch.livelock(), None);
+            assert_eq!(watch.standstill(), None);
         }
         // Waiting alone is none.
         let mut waits = watch.clone();
         (0..6).for_each(|second| waits.note(told(0, second, 7, 0)));
         waits.ended(1);
-        assert_eq!(waits.livelock(), None);
+        assert_eq!(waits.standstill(), None);
         watch.note(told(0, 4, 7, 4));
         watch.note(told(1, 4, 9, 40));
-        let livelock = watch.livelock().unwrap();
-        assert_eq!((livelock.nanos, livelock.refused, livelock.again), (4_000_000_000, 44, 88));
+        let livelock = watch.standstill().unwrap();
+        let nanos = 4_000_000_000;
+        assert_eq!(livelock, Standstill::Livelock { nanos, refused: 44, again: 88 });
         assert!(livelock.to_string().contains("livelock: no program has come on for 4 s"));
         // One that comes on, and one whose program has ended.
         let mut comes_on = watch.clone();
         comes_on.note(told(1, 5, 10, 50));
-        assert_eq!(comes_on.livelock(), None);
+        assert_eq!(comes_on.standstill(), None);
         watch.ended(1);
-        assert_eq!(watch.livelock().unwrap().refused, 4);
+        let nanos = 4_000_000_000;
+        let livelock = Standstill::Livelock { nanos, refused: 4, again: 8 };
+        assert_eq!(watch.standstill(), Some(livelock));
         assert_eq!(watch.of(0).unwrap().done, 7);
+    }
+
+    /// Nothing passes only if no node has had a frame; nodes that ask for nothing just wait.
+    #[test]
+    fn asking_in_vain_is_told_apart_from_waiting() {
+        let told =
+            |second, requests, frames| Progress { requests, frames, ..told(0, second, 7, 0) };
+        let after = |requests: u64, frames: u64| {
+            let mut watch = Watch::default();
+            watch.note(told(0, 2, 5));
+            watch.note(told(4, 2 + requests, 5 + frames));
+            watch.standstill()
+        };
+        let nanos = 4_000_000_000;
+        assert_eq!(after(9, 0), Some(Standstill::NothingPasses { nanos, requests: 9 }));
+        assert_eq!((after(0, 0), after(9, 1)), (None, None));
+        let said = after(9, 0).unwrap().to_string();
+        assert!(
+            said.starts_with("nothing passes: no frame has come to any node for 4 s"),
+            "{said}"
+        );
     }
 }

@@ -3,12 +3,13 @@
 use crate::address::Address;
 use crate::carrier::{NAP, Wire};
 use crate::meeting::NOTHING;
-use crate::memory::frame_memory;
+use crate::memory::{Blocks, frame_memory};
 use crate::{NodesError, wait_to_send};
 use bytes::Bytes;
 use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg, setsockopt};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg_addr, sockopt};
+use std::fmt::Display;
 use std::io::{ErrorKind, IoSlice};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -34,6 +35,7 @@ pub(crate) struct Udp {
     /// Whether the system cuts what is sent as one into datagrams.
     cuts: bool,
     buffer: Vec<u8>,
+    blocks: Blocks,
 }
 
 impl Udp {
@@ -61,8 +63,8 @@ impl Udp {
             return Err(NodesError::Buffer { at, granted, needed, buffers });
         }
         let (peers, buffer) = (Vec::new(), vec![0; LONGEST]);
-        let (known, group) = (None, None);
-        Ok(Udp { socket, peers, known, group, heard: false, cuts: true, buffer })
+        let (known, group, blocks) = (None, None, Blocks::default());
+        Ok(Udp { socket, peers, known, group, heard: false, cuts: true, buffer, blocks })
     }
 
     /// The same for a node that hears a multicast group too: one socket for both, so that what one node sends by both ways
@@ -96,15 +98,11 @@ impl Udp {
             let sent = sendmsg(descriptor, &slices, &control, MsgFlags::MSG_DONTWAIT, Some(&at));
             match sent.map_err(|errno| Errno::from_raw_os_error(errno as i32)) {
                 Ok(_) => return Ok(true),
-                Err(Errno::CONNREFUSED | Errno::INTR) => {}
-                Err(Errno::AGAIN) => wait_to_send(&self.socket),
                 // Longer than the device's packets, or no check sums by the device: the datagrams go one by one.
                 Err(Errno::INVAL | Errno::MSGSIZE | Errno::IO | Errno::OPNOTSUPP) => {
                     return Ok(false);
                 }
-                Err(errno) => {
-                    return Err(NodesError::system(format!("send to {at}"))(errno.into()));
-                }
+                Err(errno) => self.overcome(errno, &at)?,
             }
         }
     }
@@ -112,27 +110,43 @@ impl Udp {
     #[inline]
     fn receive_so(&mut self, flags: RecvFlags) -> Result<Option<Bytes>, NodesError> {
         match recv(&self.socket, &mut self.buffer[..], flags) {
-            Ok((length, _)) => Ok(Some(Bytes::copy_from_slice(&self.buffer[..length]))),
-            Err(Errno::AGAIN | Errno::INTR | Errno::CONNREFUSED) => Ok(None),
-            Err(errno) => Err(NodesError::system("receive")(errno.into())),
+            Ok((length, _)) => Ok(Some(self.blocks.copy(&self.buffer[..length]))),
+            Err(errno) => nothing_came(errno),
         }
     }
 
+    #[inline]
     fn send_at(&self, address: SocketAddr, parts: [&[u8]; 2]) -> Result<(), NodesError> {
         let parts = parts.map(IoSlice::new);
         loop {
             let control = &mut SendAncillaryBuffer::default();
             match sendmsg_addr(&self.socket, &address, &parts, control, SendFlags::DONTWAIT) {
                 Ok(_) => return Ok(()),
-                // Refused is an answer of the peer's host to an earlier datagram; this one was not sent.
-                Err(Errno::CONNREFUSED | Errno::INTR) => {}
-                // The sender's own queue is full; it drains by itself.
-                Err(Errno::AGAIN) => wait_to_send(&self.socket),
-                Err(errno) => {
-                    return Err(NodesError::system(format!("send to {address}"))(errno.into()));
-                }
+                Err(errno) => self.overcome(errno, &address)?,
             }
         }
+    }
+
+    /// Waits out what keeps something from being sent.
+    #[cold]
+    fn overcome(&self, errno: Errno, at: &dyn Display) -> Result<(), NodesError> {
+        match errno {
+            // Refused is an answer of the peer's host to an earlier datagram; this one was not sent.
+            Errno::CONNREFUSED | Errno::INTR => {}
+            // The sender's own queue is full; it drains by itself.
+            Errno::AGAIN => wait_to_send(&self.socket),
+            errno => return Err(NodesError::system(format!("send to {at}"))(errno.into())),
+        }
+        Ok(())
+    }
+}
+
+/// Whether it is no error that nothing came.
+#[cold]
+fn nothing_came(errno: Errno) -> Result<Option<Bytes>, NodesError> {
+    match errno {
+        Errno::AGAIN | Errno::INTR | Errno::CONNREFUSED => Ok(None),
+        errno => Err(NodesError::system("receive")(errno.into())),
     }
 }
 
@@ -155,6 +169,7 @@ impl Wire for Udp {
         Ok(())
     }
 
+    #[inline]
     fn send(&mut self, to: usize, parts: [&[u8]; 2]) -> Result<(), NodesError> {
         self.send_at(self.peers[to], parts)
     }
@@ -193,11 +208,13 @@ impl Wire for Udp {
         Ok(sent)
     }
 
+    #[inline]
     fn receive(&mut self) -> Result<Option<Bytes>, NodesError> {
         self.receive_so(RecvFlags::DONTWAIT)
     }
 
     /// By the socket's own time limit: waiting and taking is one call.
+    #[inline]
     fn await_next(&mut self) -> Result<Option<Bytes>, NodesError> {
         self.receive_so(RecvFlags::empty())
     }

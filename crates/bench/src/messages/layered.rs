@@ -20,7 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Layered<'a, L> {
     endpoint: Endpoint<'a, L>,
     other: NodeId,
-    data: Bytes,
+    /// What is sent, each time under another event.
+    message: Fragment,
     /// Whether a stream is answered so that the sender does not get too far ahead: a traditional layer has no windows, and
     /// would refuse and repeat for ever. A careful one's windows do that.
     paced: bool,
@@ -75,21 +76,16 @@ fn over<L: Layer>(
     };
     let stop = AtomicBool::new(false);
     let endpoint = Endpoint::meet(&plan, layer, carrier, &stop)?;
-    exchange(Layered { endpoint, other: NodeId(1 - args.me), data, paced: false })
-}
-
-impl<L: Layer> Layered<'_, L> {
-    fn message(&self, number: u32) -> Fragment {
-        let to = Destination::Node(self.other);
-        let flags = Flags { last: true, crowd: false, large: false };
-        let (event, data) = (EventId(number), self.data.clone());
-        Fragment { to, event, flags, following: 0, data }
-    }
+    let other = NodeId(1 - args.me);
+    let (to, flags) = (Destination::Node(other), Flags { last: true, crowd: false, large: false });
+    let message = Fragment { to, event: EventId(0), flags, following: 0, data };
+    exchange(Layered { endpoint, other, message, paced: false })
 }
 
 impl<L: Layer> Way for Layered<'_, L> {
     fn send(&mut self, number: u32) -> Result<()> {
-        Ok(self.endpoint.send(self.message(number))?)
+        self.message.event = EventId(number);
+        Ok(self.endpoint.send(&self.message)?)
     }
 
     fn receive(&mut self, number: u32) -> Result<Bytes> {
@@ -103,7 +99,8 @@ impl<L: Layer> Way for Layered<'_, L> {
                 self.receive(answered + EVERY - 1)?;
                 answered += EVERY;
             }
-            self.endpoint.queue(self.message(number))?;
+            self.message.event = EventId(number);
+            self.endpoint.queue(self.message.clone())?;
         }
         while self.paced && answered + EVERY <= count {
             self.receive(answered + EVERY - 1)?;

@@ -69,13 +69,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut node = Node::new(common.test.program(me, nodes, common.frame), layer);
     node.record(args.record);
     let bound = Carrier::bind(&args.bind, common.buffers, common.frame);
-    let mut carrier = bound.map_err(|error| failure(&error))?;
+    let mut carrier = bound.map_err(|error| fails(args, &error))?;
     carrier.agree(common.terms(nodes));
     let peers = peers(args, &carrier, &stop)?;
     if peers.is_empty() {
         return Ok(());
     }
-    carrier.meet(me, peers).map_err(|error| failure(&error))?;
+    carrier.meet(me, peers).map_err(|error| fails(args, &error))?;
     let plan = Plan {
         me,
         drop: common.drop,
@@ -116,13 +116,25 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Err(NodesError::Stopped) => {
             return Err(Failure::interrupted(signal.load(Ordering::Relaxed)));
         }
-        outcome => outcome.map_err(|error| failure(&error))?,
+        outcome => outcome.map_err(|error| fails(args, &error))?,
     };
     said?;
     match outcome.failure.or(outcome.wrong) {
         Some(_) if args.peers.is_empty() => Ok(()),
         Some(why) => Err(Failure::failed(format!("{me}: {why}"))),
         None => Ok(()),
+    }
+}
+
+/// The failure that an error is. Whoever started all nodes tells it once: all may fail alike.
+fn fails(args: &Args, error: &NodesError) -> Failure {
+    let failure = failure(error);
+    if !args.peers.is_empty() {
+        return failure;
+    }
+    match say(&Said::Fails(failure.message().into())) {
+        Ok(()) => failure.told(),
+        Err(other) => other,
     }
 }
 

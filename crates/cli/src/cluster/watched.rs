@@ -10,7 +10,7 @@ pub struct Watched {
     /// Laps in all.
     laps: u64,
     shown: Progress,
-    /// Whether it was told that it is in a livelock.
+    /// Whether it was told that it stands still.
     told: bool,
 }
 
@@ -26,9 +26,9 @@ impl Watched {
         self.tells(come.node, &self.watch.clone());
     }
 
-    /// Tells how far it has come, by one of its nodes until that has ended; a livelock at once and by its name.
+    /// Tells how far it has come, by one of its nodes until that has ended; a standstill at once and by its name.
     pub fn tells(&mut self, node: u16, watch: &Watch) {
-        let Some(livelock) = watch.livelock() else {
+        let Some(standstill) = watch.standstill() else {
             if let Some(Come { laps, refused, again, .. }) = watch.of(node) {
                 let all = self.laps;
                 let more = match refused + again {
@@ -41,9 +41,9 @@ impl Watched {
         };
         if !std::mem::replace(&mut self.told, true) {
             self.shown.clear();
-            output::tell(livelock);
+            output::tell(standstill);
         }
-        self.shown.tell(&livelock.to_string());
+        self.shown.tell(&standstill.to_string());
     }
 
     /// Nothing more is shown.

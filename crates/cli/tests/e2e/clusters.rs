@@ -135,6 +135,25 @@ fn a_livelock_is_named_while_it_lasts() {
     assert!(last.contains("--buffers"), "{lines:#?}");
 }
 
+/// A traditional cluster to which no frame passes says so while it asks, and when it is given up; nodes that cannot start
+/// alike are told once.
+#[test]
+fn what_all_nodes_have_alike_is_told_once() {
+    let host = Host::beside();
+    let run = |rest: &[&str]| {
+        let run = ["cluster", "run", "--here", "--nodes", "4", "--test", "latency"];
+        let outcome = host.run(&[&run[..], rest].concat());
+        assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
+        outcome.stderr.lines().map(String::from).collect::<Vec<_>>()
+    };
+    let lines = run(&["--protocol", "traditional", "--drop", "100%", "--most", "6s"]);
+    assert!(lines[0].contains("nothing passes: no frame has come"), "{lines:#?}");
+    assert!(lines.last().unwrap().contains("in time: nothing passes"), "{lines:#?}");
+    let lines = run(&["--buffers", "4000000000"]);
+    assert_eq!(lines.len(), 1, "{lines:#?}");
+    assert!(lines[0].contains("node") && lines[0].contains("fewer --buffers"), "{lines:#?}");
+}
+
 /// The processes that `parent` has started.
 fn children(parent: u32) -> Vec<u32> {
     let list = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));

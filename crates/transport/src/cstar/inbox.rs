@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, VecDeque};
 pub(super) struct Inbox {
     /// A message of one fragment, not of a crowd, that came while nothing else waited, as most do: the event is done when it
     /// is taken. The slots are empty then.
-    alone: Option<(EventId, Stored)>,
+    alone: Option<Delivery>,
     /// In the order of events: mostly the first is done first, and what comes is of the last.
     slots: VecDeque<Slot>,
     /// Places for further events, empty: their memory is used again.
@@ -146,14 +146,23 @@ impl Inbox {
     #[inline]
     pub fn put(&mut self, event: EventId, flags: Flags, stored: Stored) -> Put {
         let whole = flags.last && !flags.crowd && stored.fragment == 0;
-        if whole && self.alone.is_none() && self.slots.is_empty() {
-            self.alone = Some((event, stored));
+        if whole && self.is_empty() {
+            let Stored { from, fragment, data, buffer } = stored;
+            let status = Status::EventDone;
+            self.alone = Some(Delivery { from, event, fragment, status, data, buffer });
             return Put::New;
         }
         self.put_beside(event, flags, stored)
     }
 
+    /// Whether nothing waits. An event of which something was received, and not all, may be open.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.alone.is_none() && self.slots.is_empty()
+    }
+
     /// Stores a fragment beside others that wait.
+    #[inline(never)]
     fn put_beside(&mut self, event: EventId, flags: Flags, stored: Stored) -> Put {
         self.unfold();
         if !self.takes(event, stored.from, stored.fragment) {
@@ -164,7 +173,8 @@ impl Inbox {
 
     /// What was alone is so no more.
     fn unfold(&mut self) {
-        if let Some((event, stored)) = self.alone.take() {
+        if let Some(Delivery { from, event, fragment, data, buffer, .. }) = self.alone.take() {
+            let stored = Stored { from, fragment, data, buffer };
             self.insert(event, Flags { last: true, ..Flags::default() }, stored);
         }
     }
@@ -183,29 +193,18 @@ impl Inbox {
     /// The next fragment of `event` from `from`; the event is forgotten behind its last. `nodes` are all of the cluster.
     #[inline]
     pub fn take(&mut self, event: EventId, from: Source, nodes: u16) -> Option<Delivery> {
-        let wanted = |stored: &Stored| match from {
-            Source::Node(node) => stored.from == node,
-            Source::Any => true,
-        };
         if self.alone.is_some() {
-            let (_, stored) = self.alone.take_if(|it| it.0 == event && wanted(&it.1))?;
-            let Stored { from, fragment, data, buffer } = stored;
-            let status = Status::EventDone;
-            return Some(Delivery { from, event, fragment, status, data, buffer });
+            return self.alone.take_if(|it| it.event == event && from.has(it.from));
         }
-        if self.slots.is_empty() { None } else { self.take_of_many(event, wanted, nodes) }
+        if self.slots.is_empty() { None } else { self.take_of_many(event, from, nodes) }
     }
 
     /// The same of fragments that wait beside others.
-    fn take_of_many(
-        &mut self,
-        event: EventId,
-        wanted: impl Fn(&Stored) -> bool,
-        nodes: u16,
-    ) -> Option<Delivery> {
+    #[inline(never)]
+    fn take_of_many(&mut self, event: EventId, from: Source, nodes: u16) -> Option<Delivery> {
         let at = self.place(event).ok()?;
         let slot = &mut self.slots[at];
-        let place = slot.waiting.iter().position(wanted)?;
+        let place = slot.waiting.iter().position(|stored| from.has(stored.from))?;
         let Stored { from, fragment, data, buffer } = slot.waiting.remove(place)?;
         let progress = slot.progress_mut(from);
         progress.taken += 1;
@@ -236,7 +235,7 @@ impl Inbox {
     }
 
     fn is_alone(&self, event: EventId, from: NodeId) -> bool {
-        self.alone.as_ref().is_some_and(|it| it.0 == event && it.1.from == from)
+        self.alone.as_ref().is_some_and(|it| it.event == event && it.from == from)
     }
 
     fn progress(&self, event: EventId, from: NodeId) -> Option<&Progress> {
@@ -330,7 +329,7 @@ impl Inbox {
             let of = |it: &Stored| (slot.event, it.from, it.buffer.is_some());
             slot.waiting.iter().map(of).collect::<Vec<_>>()
         };
-        let alone = self.alone.iter().map(|(event, it)| (*event, it.from, it.buffer.is_some()));
+        let alone = self.alone.iter().map(|it| (it.event, it.from, it.buffer.is_some()));
         alone.chain(self.slots.iter().flat_map(waiting)).collect()
     }
 }

@@ -31,6 +31,9 @@ pub trait Layer: fmt::Debug + Send {
     /// comes of earlier ones for copies.
     fn take(&mut self, from: Source, event: EventId) -> Option<Delivery>;
 
+    /// Whether [`take`](Layer::take) may have something; it has nothing if not.
+    fn has_fragments(&self) -> bool;
+
     /// The application waits for a fragment that cannot be [taken](Layer::take) yet. To be called again after anything has
     /// arrived or expired: a traditional layer asks for what is missing only while it is waited for.
     fn wait(&mut self, now: Time, from: Source, event: EventId);

@@ -46,6 +46,17 @@ pub enum Source {
     Any,
 }
 
+impl Source {
+    /// Whether what `node` sends is wanted.
+    #[inline]
+    pub(super) fn has(self, node: NodeId) -> bool {
+        match self {
+            Source::Node(wanted) => wanted == node,
+            Source::Any => true,
+        }
+    }
+}
+
 /// What a fragment says of its event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags {

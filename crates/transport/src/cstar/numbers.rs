@@ -15,6 +15,7 @@ impl Numbers {
         if fragment.flags.last && self.0.is_empty() { 0 } else { self.counted(fragment) }
     }
 
+    #[inline(never)]
     fn counted(&mut self, fragment: &Fragment) -> u32 {
         let to = match fragment.to {
             Destination::Node(node) => Some(node),

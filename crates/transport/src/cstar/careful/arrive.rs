@@ -94,6 +94,7 @@ impl Careful {
     }
 
     /// Reads any frame and takes it in. Returns who sent it.
+    #[inline(never)]
     pub(super) fn hear_any(&mut self, now: Time, octets: Bytes) -> Result<NodeId, FrameError> {
         let frame = Frame::decode(octets)?;
         let from = frame.from;
@@ -170,12 +171,18 @@ impl Careful {
         let peer = stored.from;
         match self.inbox.put(event, flags, stored) {
             Put::New => {}
-            Put::Copy => self.fail(Failure::Disordered { peer, event }),
-            Put::Beyond => {
-                let what = "its fragments are numbered beyond reason, or its events too many";
-                self.fail(Failure::Protocol { peer, what });
-            }
+            wrong => self.is_misplaced(peer, event, wrong),
         }
+    }
+
+    /// A fragment could not be stored.
+    #[cold]
+    fn is_misplaced(&mut self, peer: NodeId, event: EventId, why: Put) {
+        let what = "its fragments are numbered beyond reason, or its events too many";
+        self.fail(match why {
+            Put::Copy => Failure::Disordered { peer, event },
+            _ => Failure::Protocol { peer, what },
+        });
     }
 }
 

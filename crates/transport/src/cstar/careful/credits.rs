@@ -3,6 +3,7 @@
 use super::peer::Peer;
 use super::{COPY, Careful};
 use crate::cstar::{BufferId, Destination, EventId, Failure, Flags, Frame, Kind, NodeId};
+use bytes::Bytes;
 
 impl Careful {
     #[inline]
@@ -30,6 +31,7 @@ impl Careful {
 
     /// The grant that a data frame takes along: all that is owed to its receiver; of one for all the least that is owed
     /// to any, so that it is right for each.
+    #[inline(never)]
     pub(super) fn piggyback(&mut self, to: Destination) -> u16 {
         if !self.settings.piggyback {
             return 0;
@@ -68,6 +70,7 @@ impl Careful {
     }
 
     /// Takes a frame off the windows of its receivers. Returns its counter.
+    #[inline(never)]
     pub(super) fn count(&mut self, to: Destination) -> u32 {
         match to {
             Destination::Node(node) => self.peer(node).count(),
@@ -91,8 +94,14 @@ impl Careful {
         peer.held -= held;
         peer.owed += u32::from(!retired);
         if peer.is_due(at_half) {
-            self.due.insert(from);
+            self.owes(from);
         }
+    }
+
+    /// An update for a peer is due.
+    #[cold]
+    fn owes(&mut self, node: NodeId) {
+        self.due.insert(node);
     }
 
     /// Whether an update of what is owed is still due: data may have taken it along.
@@ -139,13 +148,14 @@ impl Careful {
             asks: 0,
             route: None,
             counter,
-            data: bytes::Bytes::new(),
+            data: Bytes::new(),
             list: Vec::new(),
         }
     }
 
     /// Copies frames of a peer out of the adapter if it has used up half its window and the application does not receive:
     /// two for each that comes, so that an update is due before the window is closed.
+    #[inline(never)]
     pub(super) fn copy_out(&mut self, from: NodeId) {
         for _ in 0..2 {
             let peer = self.peer(from);
@@ -166,6 +176,8 @@ impl Careful {
         let is_theirs = |buffer| self.buffers.owner(buffer) == Some(from);
         let Some(stored) = self.inbox.latest_on_board(is_theirs) else { return false };
         let (bytes, buffer) = (stored.data.len() as u64, stored.buffer.take());
+        // What it was part of comes free: only so these octets are all that it takes.
+        stored.data = Bytes::copy_from_slice(&stored.data);
         self.tally.copied += bytes;
         self.tally.copied_out += 1;
         self.memory.copied += bytes + COPY;

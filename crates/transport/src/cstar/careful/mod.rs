@@ -234,11 +234,17 @@ impl Layer for Careful {
         Some(delivery)
     }
 
+    #[inline]
+    fn has_fragments(&self) -> bool {
+        !self.inbox.is_empty()
+    }
+
     fn wait(&mut self, now: Time, from: Source, _: EventId) {
         self.awaits(now, from);
     }
 
-    #[inline]
+    // Called from each of an endpoint's calls, which mostly have nothing to release.
+    #[inline(always)]
     fn release(&mut self, _now: Time, buffer: BufferId) {
         self.give_back(Some(buffer));
     }

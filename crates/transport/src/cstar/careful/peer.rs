@@ -131,8 +131,13 @@ impl Peers {
     fn place(&self, node: NodeId) -> Result<usize, usize> {
         match self.all.get(self.last) {
             Some(it) if it.0 == node => Ok(self.last),
-            _ => self.all.binary_search_by_key(&node, |it| it.0),
+            _ => self.search(node),
         }
+    }
+
+    #[inline(never)]
+    fn search(&self, node: NodeId) -> Result<usize, usize> {
+        self.all.binary_search_by_key(&node, |it| it.0)
     }
 
     #[inline]
@@ -160,9 +165,9 @@ impl Peers {
     }
 
     /// Makes a peer the one that was changed last.
+    #[inline(never)]
     fn turn_to(&mut self, node: NodeId, window: u32) {
-        let place = self.all.binary_search_by_key(&node, |it| it.0);
-        self.last = place.unwrap_or_else(|place| {
+        self.last = self.search(node).unwrap_or_else(|place| {
             self.all.insert(place, (node, Peer::new(window)));
             place
         });

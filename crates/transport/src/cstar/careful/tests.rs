@@ -64,6 +64,23 @@ fn a_window_is_never_closed_by_data_and_is_opened_by_an_update() {
     }
 }
 
+/// What is copied out leaves the memory in which it came: others may share that.
+#[test]
+fn what_is_copied_out_is_in_memory_of_its_own() {
+    let (mut one, mut other) = (node(0, 2, 8), node(1, 2, 8));
+    let block = Bytes::from(b"datadatadata".to_vec());
+    for event in 0..3 {
+        let data = block.slice(4 * event..4 * event + 4);
+        one.send(AT, Fragment { data, ..fragment(to(1), event as u32) }).unwrap();
+        other.arrive(AT, one.transmit(AT).unwrap());
+    }
+    assert!(block.is_unique(), "it is still part of what waits");
+    for event in 0..3 {
+        let delivery = other.receive(AT, Source::Any, EventId(event)).unwrap();
+        assert_eq!((&delivery.data[..], delivery.buffer), (&b"data"[..], None));
+    }
+}
+
 #[test]
 fn a_frame_for_all_takes_the_least_grant_along() {
     let mut nodes: Vec<Careful> = (0..3).map(|me| node(me, 3, 18)).collect();

@@ -401,6 +401,11 @@ impl Layer for Traditional {
         Some(delivery)
     }
 
+    #[inline]
+    fn has_fragments(&self) -> bool {
+        !self.inbox.is_empty()
+    }
+
     fn wait(&mut self, now: Time, from: Source, event: EventId) {
         self.awaits(now, Awaited::Fragment(from, event));
     }
