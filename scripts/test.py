@@ -42,10 +42,8 @@ def stand_back():
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
-def built(options, libraries):
+def built(options, targets, libraries):
     """The test programs, each as soon as cargo has built it. Packages that have a library are added to `libraries`."""
-    # All that is tested, unless something is chosen; what is only an example is left to clippy.
-    targets = [] if any(option.split("=")[0] in TARGETS for option in options) else ["--tests"]
     command = ["cargo", "test", "--locked", "--no-run", "--message-format=json-render-diagnostics"]
     command += [*targets, *options]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
@@ -56,7 +54,7 @@ def built(options, libraries):
                 continue
             folder, name = os.path.dirname(made["manifest_path"]), made["target"]["name"]
             if "lib" in made["target"]["kind"]:
-                libraries.append(made["package_id"])
+                libraries.append(name)
             yield Program(name, f"{os.path.relpath(folder)} {name}", [made["executable"]], folder)
     if cargo.returncode:
         raise NotBuilt(cargo.returncode)
@@ -66,12 +64,11 @@ class NotBuilt(Exception):
     """The tests could not be built: cargo's status."""
 
 
-def examples(libraries):
-    """The examples in the documentation of these packages, as one program: of fewer packages at once cargo would build their
-    dependencies again, with other features."""
-    packages = [word for library in libraries for word in ("--package", library)]
-    command = ["cargo", "test", "--locked", "--doc", *packages]
-    return [Program("doc", "examples of the documentation", command, os.getcwd())] if libraries else []
+def examples(options):
+    """The examples in the documentation of all libraries among the packages, as one program: of fewer packages than are
+    tested cargo would build their dependencies again, with other features."""
+    command = ["cargo", "test", "--locked", "--doc", *options]
+    return Program("doc", "examples of the documentation", command, os.getcwd())
 
 
 def run(program, said=None):
@@ -104,14 +101,18 @@ def heading(program):
 def run_all(options):
     """Builds the programs, runs them, and gives those that failed."""
     alone, begun, libraries = [], [], []
+    chosen = any(option.split("=")[0] in TARGETS for option in options)
+    # All that is tested, unless something is chosen; what is only an example is left to clippy.
+    targets = [] if chosen else ["--tests"]
     with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
         try:
-            for program in built(options, libraries):
+            for program in built(options, targets, libraries):
                 if program.name in ALONE:
                     alone.append(program)
                 else:
                     begun.append((program, pool.submit(run_beside, program)))
-            for program in examples(libraries):
+            if libraries and not chosen:
+                program = examples(options)
                 begun.append((program, pool.submit(run_beside, program)))
         except NotBuilt:
             pool.shutdown(cancel_futures=True)

@@ -357,12 +357,11 @@ fn reproduces(result: &Value, simulated: impl Fn(u64) -> Option<f64>) {
     let mut compared = 0;
     for size in result["sizes"].as_array().unwrap() {
         let Some(found) = simulated(size["size_octets"].as_u64().unwrap()) else { continue };
-        if size["response_ms"]["count"].as_u64() < Some(8) {
-            continue;
-        }
         let (quick, median) =
             (number(&size["response_ms"]["p5"]), number(&size["response_ms"]["median"]));
-        assert!(found > 0.95 * quick && found < 1.05 * median, "{found} ms: {size}");
+        let may_be_late = size["response_ms"]["count"].as_u64() < Some(8);
+        assert!(may_be_late || found > 0.95 * quick, "{found} ms: {size}");
+        assert!(found < 1.05 * median, "{found} ms: {size}");
         compared += 1;
     }
     assert!(compared >= 5, "{compared} sizes compared");
