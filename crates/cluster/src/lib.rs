@@ -10,7 +10,7 @@
 //!
 //! # Programs of one's own
 //! [`Rounds`] is the easiest way: whole messages, a round of operations at a time. [`in_rounds`] makes a program of it,
-//! [`together`] runs it in one process, and `examples/halo.rs` is a whole one. Three rules hold for all nodes (§5 of the
+//! [`together`] runs it in one process, and `examples/rounds.rs` is a whole one. Three rules hold for all nodes (§5 of the
 //! report):
 //! - All take the same events in the same order.
 //! - Under an event a node sends at most one message to a destination, and receives from one node or, in a crowd, from each
@@ -54,6 +54,7 @@ mod test;
 mod throughput;
 pub mod together;
 pub mod trace;
+mod whole;
 
 pub use all_reduce::AllReduce;
 pub use all_to_all::AllToAll;
@@ -64,6 +65,7 @@ pub use jacobi::Jacobi;
 pub use latency::Latency;
 pub use node::{Lap, Node, Spent, Step, Waiting};
 pub use program::{Op, Outcome, Program, Work};
-pub use rounds::{Message, Plan, Rounds, in_rounds};
+pub use rounds::{Plan, Rounds, in_rounds};
 pub use test::{TESTS, Test, TestKind, kind};
 pub use throughput::Throughput;
+pub use whole::{Message, Parts, fragments};

@@ -1,13 +1,12 @@
 //! Programs in whole messages: what is sent is cut into fragments, and what comes is put together.
 
 use crate::script::{Script, scripted};
+use crate::whole::{Message, Parts, fragments};
 use crate::{Op, Program, Work};
-use bytes::{Bytes, BytesMut};
-use std::collections::{BTreeMap, VecDeque};
+use bytes::Bytes;
+use std::collections::VecDeque;
 use std::fmt;
-use trunkline_transport::cstar::{
-    Delivery, Destination, EventId, Flags, Fragment, NodeId, Source, Status,
-};
+use trunkline_transport::cstar::{Delivery, Destination, EventId, NodeId, Source};
 
 /// A program that thinks in whole messages, a round of operations at a time. [`in_rounds`] makes a [`Program`] of it.
 ///
@@ -37,17 +36,6 @@ pub trait Rounds: fmt::Debug + Send {
 /// It ends with a crowd event of empty messages, beyond what is measured.
 pub fn in_rounds(rounds: impl Rounds + 'static, nodes: u16, frame: u32) -> Box<dyn Program> {
     scripted(Messages::new(rounds, frame), nodes)
-}
-
-/// All fragments of one node under one event.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
-    /// The node that sent it.
-    pub from: NodeId,
-    /// The event.
-    pub event: EventId,
-    /// Its bytes.
-    pub data: Bytes,
 }
 
 /// The operations of a round, done in the order in which they are planned.
@@ -133,27 +121,14 @@ impl Plan {
 struct Messages<R> {
     rounds: R,
     /// Bytes of a fragment at most.
-    frame: usize,
+    frame: u32,
     plan: Plan,
-    /// Fragments by number of messages that are not whole.
-    parts: BTreeMap<(EventId, NodeId), BTreeMap<u32, Bytes>>,
+    parts: Parts,
 }
 
 impl<R: Rounds> Messages<R> {
     fn new(rounds: R, frame: u32) -> Messages<R> {
-        let frame = frame.max(1) as usize;
-        Messages { rounds, frame, plan: Plan::default(), parts: BTreeMap::new() }
-    }
-
-    fn cut(&self, to: Destination, event: EventId, crowd: bool, data: &Bytes) -> Vec<Op> {
-        let count = data.len().div_ceil(self.frame).max(1);
-        let piece = |number: usize| {
-            let (from, until) = (number * self.frame, data.len().min((number + 1) * self.frame));
-            let flags = Flags { last: number + 1 == count, crowd, large: count > 1 };
-            let following = (count - number - 1) as u32;
-            Op::Send(Fragment { to, event, flags, following, data: data.slice(from..until) })
-        };
-        (0..count).map(piece).collect()
+        Messages { rounds, frame, plan: Plan::default(), parts: Parts::default() }
     }
 }
 
@@ -167,7 +142,7 @@ impl<R: Rounds> Script for Messages<R> {
             None => {}
             Some(Act::Op(op)) => ops.push_back(op),
             Some(Act::Send { to, event, crowd, data }) => {
-                ops.extend(self.cut(to, event, crowd, &data));
+                ops.extend(fragments(to, event, crowd, data, self.frame).map(Op::Send));
             }
             Some(Act::Receive { from, event, messages }) => {
                 ops.push_back(Op::Receive(from, event));
@@ -177,20 +152,16 @@ impl<R: Rounds> Script for Messages<R> {
     }
 
     fn received(&mut self, delivery: &Delivery) -> Result<(), String> {
-        let &Delivery { from, event, fragment, status, .. } = delivery;
-        let name = (event, from);
-        self.parts.entry(name).or_default().insert(fragment, delivery.data.clone());
-        if status == Status::More {
+        let Some(message) = self.parts.take(delivery.clone()) else {
             return Ok(());
-        }
+        };
         if let Some(Act::Receive { messages, .. }) = self.plan.acts.front_mut() {
             *messages -= 1;
             if *messages == 0 {
                 self.plan.acts.pop_front();
             }
         }
-        let data = whole(self.parts.remove(&name).unwrap_or_default());
-        self.rounds.take(Message { from, event, data })
+        self.rounds.take(message)
     }
 
     fn end(&self) -> EventId {
@@ -199,55 +170,5 @@ impl<R: Rounds> Script for Messages<R> {
 
     fn result(&self) -> Result<(), String> {
         self.rounds.verdict()
-    }
-}
-
-/// A message from its fragments; one of a single fragment is not copied.
-fn whole(mut parts: BTreeMap<u32, Bytes>) -> Bytes {
-    if parts.len() == 1 {
-        return parts.pop_first().map(|it| it.1).unwrap_or_default();
-    }
-    let mut whole = BytesMut::with_capacity(parts.values().map(Bytes::len).sum());
-    parts.values().for_each(|part| whole.extend_from_slice(part));
-    whole.freeze()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[derive(Debug)]
-    struct Nothing;
-
-    impl Rounds for Nothing {
-        fn round(&mut self, _: &mut Plan) {}
-
-        fn take(&mut self, _: Message) -> Result<(), String> {
-            Ok(())
-        }
-    }
-
-    /// Full pieces and a rest, the last one marked; more than one is a large event. A message of no bytes is one piece.
-    #[test]
-    fn a_message_is_cut_into_what_frames_hold() {
-        let cut = |bytes: usize| {
-            let (to, data) = (Destination::All, Bytes::from(vec![7; bytes]));
-            let ops = Messages::new(Nothing, 4).cut(to, EventId(3), true, &data);
-            let piece = |op: Op| match op {
-                Op::Send(Fragment {
-                    to: Destination::All, event: EventId(3), flags, data, ..
-                }) => {
-                    assert!(flags.crowd && data.iter().all(|&octet| octet == 7));
-                    (data.len(), flags.last, flags.large)
-                }
-                other => panic!("{other:?}"),
-            };
-            ops.into_iter().map(piece).collect::<Vec<_>>()
-        };
-        assert_eq!(cut(0), [(0, true, false)]);
-        assert_eq!(cut(4), [(4, true, false)]);
-        assert_eq!(cut(5), [(4, false, true), (1, true, true)]);
-        assert_eq!(cut(8), [(4, false, true), (4, true, true)]);
-        assert_eq!(cut(9), [(4, false, true), (4, false, true), (1, true, true)]);
     }
 }

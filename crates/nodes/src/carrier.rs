@@ -139,8 +139,9 @@ pub struct Carrier {
     rest: Bytes,
     /// Whose words have come by the multicast group.
     by_group: Vec<bool>,
-    /// Frames for which it has memory.
+    /// Frames for which it has memory, and most bytes of one's payload.
     buffers: u32,
+    payload: u32,
     /// When this process began, and those that were heard, as they say: 0 if they were not.
     began: u64,
     begun: Vec<u64>,
@@ -179,6 +180,7 @@ impl Carrier {
             rest: Bytes::new(),
             by_group,
             buffers,
+            payload,
             began: SystemTime::now()
                 .duration_since(UNIX_EPOCH)
                 .map_or(1, |it| it.as_nanos() as u64),
@@ -197,6 +199,11 @@ impl Carrier {
     /// If the kernel does not tell.
     pub fn address(&self) -> Result<Address, NodesError> {
         self.wire.address()
+    }
+
+    /// Most bytes of a frame's payload.
+    pub fn payload(&self) -> u32 {
+        self.payload
     }
 
     /// Tells where all nodes are, by their numbers, and which of them this one is.

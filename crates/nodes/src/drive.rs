@@ -25,6 +25,21 @@ pub struct Plan {
     pub silence: Duration,
 }
 
+impl Plan {
+    /// Of this node: it drops nothing, sleeps while it waits, waits ten seconds for the others at the beginning, and takes one
+    /// for dead behind thirty seconds of silence.
+    pub fn new(me: NodeId) -> Plan {
+        Plan {
+            me,
+            drop: Probability::NEVER,
+            seed: Seed(1),
+            poll: Duration::ZERO,
+            patience: Duration::from_secs(10),
+            silence: Duration::from_secs(30),
+        }
+    }
+}
+
 /// A program that works is interrupted behind so many of its steps to see whether something has come (a choice: some
 /// datagrams' time), and behind each in which it did work of its own.
 const STEPS: u32 = 16;

@@ -2,15 +2,19 @@
 
 use crate::line::Line;
 use crate::{Carrier, NodesError, Plan};
+use bytes::Bytes;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-use trunkline_transport::cstar::{BufferId, Delivery, EventId, Fragment, Layer, Source};
+use trunkline_cluster::{Message, Parts, fragments};
+use trunkline_transport::cstar::{
+    BufferId, Delivery, Destination, EventId, Fragment, Layer, Source,
+};
 
 /// A node's end of a message layer among real nodes.
 ///
-/// Its program calls [`send`](Endpoint::send) and [`receive`](Endpoint::receive), which look for frames themselves; there
-/// is no thread behind it. So a node answers its peers only within these calls. The rules for programs are those of
-/// [`trunkline_cluster`]: all nodes take the same events in the same order.
+/// Its program sends and receives whole messages, or, with [`send`](Endpoint::send) and [`receive`](Endpoint::receive), their
+/// fragments. These calls look for frames themselves; there is no thread behind them. So a node answers its peers only
+/// within them. The rules for programs are those of [`trunkline_cluster`]: all nodes take the same events in the same order.
 #[derive(Debug)]
 pub struct Endpoint<'a, L> {
     layer: L,
@@ -19,6 +23,8 @@ pub struct Endpoint<'a, L> {
     held: Option<BufferId>,
     /// Fragments that were queued and are not sent.
     queued: u32,
+    /// What has come of messages that are not whole.
+    parts: Parts,
 }
 
 /// Most fragments that wait to be sent (a choice: what is sent as one costs little more than one).
@@ -36,7 +42,63 @@ impl<'a, L: Layer> Endpoint<'a, L> {
         stop: &'a AtomicBool,
     ) -> Result<Endpoint<'a, L>, NodesError> {
         let line = Line::meet(plan, &mut layer, carrier, stop, Instant::now, &mut |_| {})?;
-        Ok(Endpoint { layer, line, held: None, queued: 0 })
+        Ok(Endpoint { layer, line, held: None, queued: 0, parts: Parts::default() })
+    }
+
+    /// Sends a message to one node, which receives from no other under this event, or to all, none of which sends under it.
+    /// It is cut into as many fragments as it needs. Waits while a resource is short.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`].
+    pub fn send_message(
+        &mut self,
+        to: impl Into<Destination>,
+        event: EventId,
+        data: impl Into<Bytes>,
+    ) -> Result<(), NodesError> {
+        self.send_whole(to.into(), event, false, data.into())
+    }
+
+    /// The same under an event for which every node sends: to the one node that receives from all, or to all.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`].
+    pub fn send_in_crowd(
+        &mut self,
+        to: impl Into<Destination>,
+        event: EventId,
+        data: impl Into<Bytes>,
+    ) -> Result<(), NodesError> {
+        self.send_whole(to.into(), event, true, data.into())
+    }
+
+    fn send_whole(
+        &mut self,
+        to: Destination,
+        event: EventId,
+        crowd: bool,
+        data: Bytes,
+    ) -> Result<(), NodesError> {
+        let payload = self.line.carrier.payload();
+        fragments(to, event, crowd, data, payload).try_for_each(|it| self.send(&it))
+    }
+
+    /// The next whole message of an event from `from`; waits until it is there. From any node it is the first that is whole.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`].
+    pub fn receive_message(
+        &mut self,
+        from: impl Into<Source>,
+        event: EventId,
+    ) -> Result<Message, NodesError> {
+        let from = from.into();
+        loop {
+            let delivery = self.receive(from, event)?;
+            if let Some(message) = self.parts.take(delivery) {
+                return Ok(message);
+            }
+        }
     }
 
     /// Sends a fragment, or queues it if [others follow](Fragment::following) it in its message; waits while a resource is
@@ -150,6 +212,11 @@ impl<'a, L: Layer> Endpoint<'a, L> {
         }
     }
 
+    /// Tells the others that this node's program cannot go on, and why: their calls end with that. Returns the error to end with.
+    pub fn give_up(&mut self, reason: impl Into<String>) -> NodesError {
+        self.line.parts(NodesError::Program(reason.into()))
+    }
+
     /// Answers the others until `stop` is set: some may still miss what this node has sent.
     ///
     /// # Errors
@@ -220,42 +287,17 @@ impl<'a, L: Layer> Endpoint<'a, L> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Place;
-    use bytes::Bytes;
-    use std::sync::atomic::{AtomicU8, Ordering};
-    use std::thread::scope;
+    use crate::in_threads;
+    use crate::threads::each_in_threads;
     use std::time::Duration;
     use trunkline_core::{Probability, Seed, Span};
     use trunkline_transport::cstar::{
-        Careful, CarefulSettings, Cluster, Destination, Flags, NodeId, Status, Traditional,
-        TraditionalSettings,
+        Careful, CarefulSettings, Cluster, Flags, NodeId, Status, Traditional, TraditionalSettings,
     };
 
     const CLUSTER: Cluster =
         Cluster { nodes: 2, receive_buffers: 16, send_buffers: 16, frame: 1000 };
     const ROUNDS: u32 = 300;
-
-    /// Two carriers on loopback that know each other.
-    fn carriers() -> [Carrier; 2] {
-        let bind = || Carrier::bind(&Place::Udp(([127, 0, 0, 1], 0).into()), 16, 1000).unwrap();
-        let mut both = [bind(), bind()];
-        let all: Vec<_> = both.iter().map(|it| it.address().unwrap()).collect();
-        for (me, carrier) in (0..).map(NodeId).zip(&mut both) {
-            carrier.meet(me, all.clone()).unwrap();
-        }
-        both
-    }
-
-    fn plan(me: NodeId, drop: f64) -> Plan {
-        Plan {
-            me,
-            drop: Probability::new(drop).unwrap(),
-            seed: Seed(7),
-            poll: Duration::ZERO,
-            patience: Duration::from_secs(30),
-            silence: Duration::from_secs(30),
-        }
-    }
 
     /// What a node says under an event: three fragments, and nobody says the same.
     fn said(NodeId(me): NodeId, event: u32) -> [Bytes; 3] {
@@ -301,26 +343,18 @@ mod tests {
     }
 
     /// Runs both ends; each says how it ended. They answer each other until both have heard all.
-    fn both<L: Layer>(drop: f64, layer: impl Fn(NodeId) -> L + Sync) -> Vec<Result<(), String>> {
-        let [one, other] = carriers();
-        let (stop, done) = (AtomicBool::new(false), AtomicU8::new(0));
-        let run = |me: NodeId, carrier: Carrier| {
-            let mut end = Endpoint::meet(&plan(me, drop), layer(me), carrier, &stop)?;
-            talk(&mut end, me)?;
-            stop.store(done.fetch_add(1, Ordering::Relaxed) == 1, Ordering::Relaxed);
-            end.answer()
-        };
-        let run = |me, carrier| run(me, carrier).map_err(|error: NodesError| error.to_string());
-        scope(|scope| {
-            let other = scope.spawn(|| run(NodeId(1), other));
-            vec![run(NodeId(0), one), other.join().unwrap()]
-        })
+    fn both<L: Layer>(drop: f64, layer: impl Fn(NodeId) -> L) -> Vec<Result<(), String>> {
+        let drop = Probability::new(drop).unwrap();
+        let patience = Duration::from_secs(30);
+        let plan = |me| Plan { drop, seed: Seed(7), patience, ..Plan::new(me) };
+        let ended = each_in_threads(&CLUSTER, plan, |me| Ok(layer(me)), |me, end| talk(end, me));
+        ended.unwrap().into_iter().map(|it| it.map_err(|why| why.to_string())).collect()
     }
 
     /// Times of audits: an end waits with the clock for the shorter, and for the longer it naps first.
     const AUDITS: [u64; 2] = [20, 200];
 
-    fn careful(millis: u64) -> impl Fn(NodeId) -> Careful + Sync {
+    fn careful(millis: u64) -> impl Fn(NodeId) -> Careful {
         let audit = Some(Span::from_millis(millis));
         let settings = CarefulSettings { audit, ..CarefulSettings::default() };
         move |me| Careful::new(me, &CLUSTER, &settings).unwrap()
@@ -337,6 +371,35 @@ mod tests {
         }
         assert_eq!(both(0.0, traditional), [Ok(()), Ok(())]);
     }
+
+    /// Messages of no fragment's bytes, of one and of many, from one node and from all at once, come whole.
+    #[test]
+    fn whole_messages_come_whole() {
+        let cluster = Cluster { nodes: 3, receive_buffers: 24, send_buffers: 24, ..CLUSTER };
+        let said = |from: u16, bytes: usize| vec![from as u8; bytes];
+        let run = |NodeId(me): NodeId, end: &mut Endpoint<'_, Careful>| {
+            let (left, right) = ((me + 2) % 3, (me + 1) % 3);
+            for (event, bytes) in (0..).step_by(2).zip([0, 1, 1000, 1001, 6500]) {
+                let (ring, crowd) = (EventId(event), EventId(event + 1));
+                end.send_message(NodeId(right), ring, said(me, bytes))?;
+                assert_eq!(end.receive_message(NodeId(left), ring)?.data, said(left, bytes));
+                end.send_in_crowd(Destination::All, crowd, said(me, bytes))?;
+                let mut heard = [NodeId(0); 2];
+                for from in &mut heard {
+                    let message = end.receive_message(Source::Any, crowd)?;
+                    assert_eq!(message.data, said(message.from.0, bytes));
+                    *from = message.from;
+                }
+                heard.sort();
+                let others = (0..3).map(NodeId).filter(|it| it.0 != me);
+                assert!(others.eq(heard), "{heard:?}");
+            }
+            Ok(())
+        };
+        let layer = |me| Careful::new(me, &cluster, &CarefulSettings::default());
+        assert_eq!(in_threads(&cluster, layer, run).unwrap().len(), 3);
+    }
+
     /// The traditional layer mends a loss; the careful one ends both nodes, and says whose frame of which event was lost.
     #[test]
     fn a_loss_is_mended_or_told_to_both() {

@@ -122,6 +122,9 @@ pub enum NodesError {
         /// Why.
         reason: String,
     },
+    /// The node's program gave up.
+    #[error("{0}")]
+    Program(String),
     /// A node's process ended, or said what it should not.
     #[error("{node} {what}")]
     Died {

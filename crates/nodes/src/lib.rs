@@ -1,6 +1,7 @@
 //! Nodes of a cluster as real processes: each drives a [`trunkline_cluster::Node`] over UDP or over Ethernet frames.
 //!
-//! [`drive`] runs one node to its end; an [`Endpoint`] is the message layer alone, for a program of one's own; [`Launch`] starts a process for each node of a cluster on this machine, in network
+//! [`drive`] runs one node to its end; an [`Endpoint`] is the message layer alone, for a program of one's own; [`in_threads`] tries such a program with
+//! all nodes in one process; [`Launch`] starts a process for each node of a cluster on this machine, in network
 //! namespaces of their own or on loopback, and collects what they say.
 
 mod address;
@@ -16,6 +17,7 @@ mod memory;
 mod outcome;
 mod progress;
 mod terms;
+mod threads;
 mod udp;
 
 pub use address::{Address, Place};
@@ -31,3 +33,4 @@ pub use memory::frame_memory;
 pub use outcome::{Outcome, together};
 pub use progress::{Progress, Standstill, Watch};
 pub use terms::Terms;
+pub use threads::in_threads;

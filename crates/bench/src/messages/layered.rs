@@ -6,7 +6,7 @@ use anyhow::Result;
 use bytes::Bytes;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use trunkline_core::{Probability, Seed, Span};
+use trunkline_core::Span;
 use trunkline_nodes::{Carrier, Endpoint, Plan};
 use trunkline_transport::cstar::{
     Careful, CarefulSettings, Cluster, Destination, EventId, Flags, Fragment, Layer, NodeId,
@@ -66,14 +66,7 @@ fn over<L: Layer>(
     exchange: impl FnOnce(Layered<'_, L>) -> Result<Laps>,
     data: Bytes,
 ) -> Result<Laps> {
-    let plan = Plan {
-        me: NodeId(args.me),
-        drop: Probability::NEVER,
-        seed: Seed(1),
-        poll: poll(args),
-        patience: PATIENCE,
-        silence: PATIENCE,
-    };
+    let plan = Plan { poll: poll(args), patience: PATIENCE, ..Plan::new(NodeId(args.me)) };
     let stop = AtomicBool::new(false);
     let endpoint = Endpoint::meet(&plan, layer, carrier, &stop)?;
     let other = NodeId(1 - args.me);

@@ -37,6 +37,12 @@ pub enum Destination {
     All,
 }
 
+impl From<NodeId> for Destination {
+    fn from(node: NodeId) -> Destination {
+        Destination::Node(node)
+    }
+}
+
 /// The nodes from which a fragment is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Source {
@@ -44,6 +50,12 @@ pub enum Source {
     Node(NodeId),
     /// Any node.
     Any,
+}
+
+impl From<NodeId> for Source {
+    fn from(node: NodeId) -> Source {
+        Source::Node(node)
+    }
 }
 
 impl Source {
