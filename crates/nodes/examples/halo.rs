@@ -8,7 +8,7 @@ const CLUSTER: Cluster = Cluster { nodes: 4, receive_buffers: 64, send_buffers: 
 /// A node's five numbers, between the last one of the node to the left and the first one of the node to the right.
 fn smooth(NodeId(me): NodeId, end: &mut Endpoint<'_, Careful>) -> Result<[f64; 7], NodesError> {
     let (left, right) = (NodeId((me + 3) % 4), NodeId((me + 1) % 4));
-    let mut line = [0.0; 7];
+    let mut line = [0_f64; 7];
     line[3] = if me == 0 { 20.0 } else { 0.0 };
     for sweep in 0..100 {
         let (leftward, rightward) = (EventId(2 * sweep), EventId(2 * sweep + 1));

@@ -27,8 +27,9 @@ const LINK: usize = 18;
 const BUDGET: (i32, i32) = (9, 256);
 /// Socket buffer: the kernel copies each frame into one of its own to send it.
 const BUFFER: i32 = 16 << 20;
-/// A queue stays busy for some milliseconds after its previous user has left.
-const TRIES: (u32, Duration) = (50, Duration::from_millis(2));
+/// A queue stays busy for some milliseconds after its previous user has left: the kernel takes it back when it gets to that,
+/// on a busy machine a tenth of a second later and more.
+const TRIES: (u32, Duration) = (200, Duration::from_millis(5));
 
 /// A device on AF_XDP. Fields drop in this order: the program is detached first.
 pub(crate) struct XdpPort {
