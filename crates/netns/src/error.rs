@@ -42,7 +42,7 @@ pub enum LabError {
     )]
     Threads(usize),
     /// The kernel does not let this user make a user namespace.
-    #[error("no permission to make a user namespace ({source}): run as root, or {remedy}")]
+    #[error("no permission to make a user namespace ({}): run as root, or {remedy}", limited(.source))]
     UserNamespace {
         /// The kernel's answer.
         source: io::Error,
@@ -71,6 +71,14 @@ impl LabError {
             | LabError::UserNamespace { source, .. } => source.raw_os_error(),
             _ => None,
         }
+    }
+}
+
+/// The kernel's answer. "No space left on device" means that the number of namespaces is limited (clone(2)).
+fn limited(source: &io::Error) -> String {
+    match source.raw_os_error() {
+        Some(libc::ENOSPC) => "no more of them are allowed".into(),
+        _ => source.to_string(),
     }
 }
 

@@ -95,17 +95,22 @@ fn map_identity(uid: u32, gid: u32) -> Result<(), LabError> {
 }
 
 fn refused(source: io::Error) -> LabError {
-    LabError::UserNamespace { source, remedy: remedy(|path| fs::read_to_string(path).ok()) }
+    let remedy = remedy(source.raw_os_error(), |path| fs::read_to_string(path).ok());
+    LabError::UserNamespace { source, remedy }
 }
 
 /// The setting that forbids, or all that may.
-fn remedy(read: impl Fn(&str) -> Option<String>) -> String {
+fn remedy(errno: Option<i32>, read: impl Fn(&str) -> Option<String>) -> String {
     let shut = |path: &str, value: &str| read(path).is_some_and(|found| found.trim() == value);
     let found = GATES.iter().find(|(path, value, _)| shut(path, value));
-    found.map_or_else(
-        || "allow user namespaces (in a container: its seccomp profile or --privileged)".to_owned(),
-        |(_, _, remedy)| (*remedy).to_owned(),
-    )
+    let remedy = match (found, errno) {
+        (Some((_, _, remedy)), _) => remedy,
+        (None, Some(libc::ENOSPC)) => {
+            "raise the limit with `sysctl user.max_user_namespaces=10000`"
+        }
+        (None, _) => "allow user namespaces (in a container: its seccomp profile or --privileged)",
+    };
+    remedy.to_owned()
 }
 
 /// A hexadecimal field of the thread's status.
@@ -121,11 +126,21 @@ mod tests {
 
     #[test]
     fn the_remedy_names_the_setting_that_forbids() {
-        let told = remedy(|path| {
+        let told = remedy(Some(libc::EPERM), |path| {
             path.ends_with("apparmor_restrict_unprivileged_userns").then(|| "1\n".into())
         });
         assert!(told.contains("apparmor_restrict_unprivileged_userns=0"), "{told}");
-        assert!(remedy(|_| None).contains("seccomp"));
+        assert!(remedy(Some(libc::EPERM), |_| None).contains("seccomp"));
+    }
+
+    /// The kernel says so if the limit is 0 or reached: as "No space left on device".
+    #[test]
+    fn a_limit_that_is_reached_is_told_as_one() {
+        let remedy = remedy(Some(libc::ENOSPC), |_| None);
+        let source = io::Error::from_raw_os_error(libc::ENOSPC);
+        let told = LabError::UserNamespace { source, remedy }.to_string();
+        assert!(told.contains("no more of them are allowed"), "{told}");
+        assert!(told.contains("raise the limit") && !told.contains("device"), "{told}");
     }
 
     #[test]

@@ -129,9 +129,8 @@ mod tests {
             })
         };
         catch_unwind(AssertUnwindSafe(run)).unwrap_err();
-        assert_eq!(
-            ended.into_inner().unwrap(),
-            [Err("stopped".to_owned()), Err("stopped".to_owned())]
-        );
+        // One may hear of the other's end first.
+        let ended = ended.into_inner().unwrap();
+        assert!(ended.len() == 2 && ended.iter().all(|it| it.ends_with("stopped")), "{ended:?}");
     }
 }
