@@ -31,7 +31,7 @@ pub fn writable(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Writes a file, if one is wanted.
+/// Writes a file, if one is wanted. One that cannot be written to its end is removed: what is there is whole.
 pub fn write(
     path: Option<&Path>,
     fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
@@ -39,5 +39,35 @@ pub fn write(
     let Some(path) = path else { return Ok(()) };
     let fail = |error| Failure::failed(format!("cannot write {}: {error}", path.display()));
     let mut out = BufWriter::new(File::create(path).map_err(fail)?);
-    fill(&mut out).and_then(|()| out.flush()).map_err(fail)
+    fill(&mut out).and_then(|()| out.flush()).map_err(|error| {
+        // A device or a pipe is not ours to remove.
+        if path.is_file() {
+            let _ = std::fs::remove_file(path);
+        }
+        fail(error)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::ErrorKind;
+
+    #[test]
+    fn half_a_file_does_not_remain() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("trace.json");
+        let half = |out: &mut dyn Write| {
+            out.write_all(&[b'x'; 100_000])?;
+            Err(ErrorKind::StorageFull.into())
+        };
+        let told = write(Some(&path), half).unwrap_err();
+        assert!(told.message().contains("cannot write"), "{}", told.message());
+        assert!(!path.exists());
+        write(Some(&path), |out| out.write_all(b"whole")).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"whole");
+        let full = Path::new("/dev/full");
+        write(Some(full), |out| out.write_all(b"x")).unwrap_err();
+        assert!(full.exists());
+    }
 }

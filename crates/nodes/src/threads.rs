@@ -124,7 +124,7 @@ mod tests {
             in_threads(&CLUSTER, layer, |me, end| {
                 assert_ne!(me, NodeId(1));
                 let came = end.receive_message(NodeId(1), EventId(0)).map(drop);
-                ended.lock().unwrap().push(came.as_ref().map_err(ToString::to_string).copied());
+                ended.lock().unwrap().push(came.as_ref().unwrap_err().to_string());
                 came
             })
         };
