@@ -16,6 +16,7 @@
 //! the same stretch has lost, as many as that share makes likely.
 
 use super::contest::Contest;
+use super::full::Full;
 use super::rates::{burst, bytes_in, per_second, rate_of};
 use super::window::{Least, Losses, MOST_RATE, OwnLoss, Window};
 use super::{Arrival, Law, on_path};
@@ -113,6 +114,7 @@ pub struct Adaptive {
     standing: (u32, u64),
     /// Stretches in a row in which less than offered came through.
     behind: u32,
+    full: Full,
 }
 
 impl Adaptive {
@@ -140,6 +142,7 @@ impl Adaptive {
             before: (Span::ZERO, Span::ZERO),
             standing: (0, 0),
             behind: 0,
+            full: Full::default(),
         }
     }
 
@@ -190,7 +193,11 @@ impl Adaptive {
         let is_unsure = self.phase == Phase::Start && excess > 0;
         let is_idle = self.contest.is_none() && !is_unsure && self.queue() <= self.tolerated();
         let is_carried = losses.sent_at(through) * 100 >= self.sent * CARRIED;
-        if is_idle && is_carried && self.sent * 100 <= self.rate * BELOW_RATE {
+        let is_full = self.full.take(self.sent, through) && losses.lost > 0;
+        if self.phase == Phase::Drain {
+            self.full.tried(is_full && is_idle);
+        }
+        if is_idle && is_carried && !is_full && self.sent * 100 <= self.rate * BELOW_RATE {
             self.own_loss.take(self.own_loss.explained(losses));
         }
         let counted = self.own_loss.likely(losses).sent_at(through);
@@ -213,7 +220,9 @@ impl Adaptive {
         if is_holding && self.stands(now, queue, is_excess) {
             return self.enter(now);
         }
-        if is_holding && is_excess && queue <= self.tolerated() && self.may_breathe(now) {
+        let is_doubted = is_excess || self.full.is_certain();
+        if is_holding && is_doubted && queue <= self.tolerated() && self.may_breathe(now) {
+            self.full = Full::default();
             return self.breathe(now);
         }
         let is_free =

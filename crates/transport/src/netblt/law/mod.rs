@@ -7,6 +7,7 @@
 mod adaptive;
 mod contest;
 mod fixed;
+mod full;
 mod rates;
 mod window;
 

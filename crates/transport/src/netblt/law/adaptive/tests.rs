@@ -33,6 +33,21 @@ fn what_is_lost_while_a_queue_fills_is_not_the_paths_own() {
     assert!(!learns(&mut law(2_000_000), Span::from_nanos(1_250_000)));
 }
 
+/// What is lost while as much comes of less is not the path's own either, and behind three trials the law looks for a queue. (Beside BBR
+/// before a queue that was always full it sent half as much again as the line carries.)
+#[test]
+fn what_is_lost_on_a_full_line_is_not_the_paths_own() {
+    let came = |before| {
+        let mut law = law(2_000_000);
+        law.phase = Phase::Drain;
+        law.full.take(2_250_000, before);
+        (0..2).for_each(|_| law.full.tried(true));
+        (learns(&mut law, Span::from_nanos(833_000)), law.phase)
+    };
+    assert_eq!(came(1_800_000), (true, Phase::Hold(0)));
+    assert_eq!(came(1_200_000), (false, Phase::Breathe(0)));
+}
+
 /// What comes through below the rate while there is a queue is believed for a quarter each time.
 #[test]
 fn a_rate_that_others_have_taken_a_part_of_is_taken_back() {
