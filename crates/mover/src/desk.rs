@@ -25,6 +25,8 @@ pub(crate) enum Task {
     Hashes(Vec<u8>),
     /// This is the root of all chunks.
     Finish([u8; 32]),
+    /// The end of a transfer has been heard, and that of another may follow.
+    Renew,
 }
 
 /// What came of it.
@@ -72,7 +74,8 @@ impl Desk {
     pub fn start(directory: PathBuf, replace: bool) -> Result<Desk, MoverError> {
         let (tasks, to_do) = channel();
         let (answers, done) = channel();
-        let clerk = Clerk { directory, sink: None, standing: None, replace, answers };
+        let clerk =
+            Clerk { directory, sink: None, standing: None, has_failed: false, replace, answers };
         let thread = Builder::new().name("disk".into()).spawn(move || clerk.work(&to_do));
         let thread = thread.map_err(MoverError::system("cannot start a thread"))?;
         Ok(Desk { tasks: Some(tasks), done, thread: Some(thread) })
@@ -87,6 +90,12 @@ impl Desk {
     /// What came of something, if anything has been done.
     pub fn done(&self) -> Option<Done> {
         self.done.try_recv().ok()
+    }
+
+    /// The next of that, which is waited for.
+    #[cfg(test)]
+    pub fn next(&self) -> Option<Done> {
+        self.done.recv().ok()
     }
 }
 
@@ -104,6 +113,8 @@ struct Clerk {
     sink: Option<(Offer, Sink)>,
     /// A transfer all of which stands under its final names already, and its root.
     standing: Option<(Finished, [u8; 32])>,
+    /// Whether it cannot go on, and whoever gives it something to do may not have heard that yet.
+    has_failed: bool,
     replace: bool,
     answers: Sender<Done>,
 }
@@ -114,7 +125,7 @@ impl Clerk {
             let is_write = matches!(task, Task::Write(..));
             let done = self.one(task).unwrap_or_else(|error| {
                 // What is in the journal stays. Whoever offers the transfer again begins with that.
-                self.sink = None;
+                (self.sink, self.standing, self.has_failed) = (None, None, true);
                 if is_write {
                     let _ = self.answers.send(Done::Written(Vec::new()));
                 }
@@ -134,6 +145,9 @@ impl Clerk {
             let is_absent = |error: io::Error| error.kind() == ErrorKind::NotFound;
             let is_new = own.symlink_metadata().is_err_and(is_absent);
             return Ok(Some(Done::Looked(is_new)));
+        }
+        if self.has_failed {
+            return Ok(self.after_failure(task));
         }
         let Some((at_work, sink)) = &mut self.sink else {
             return match task {
@@ -170,7 +184,19 @@ impl Clerk {
                 Ok(None)
             }
             Task::Finish(root) => self.finish(&root).map(Some),
-            Task::Look(_) => Ok(None),
+            Task::Look(_) | Task::Renew => Ok(None),
+        }
+    }
+
+    /// What was given before the failure was heard begins nothing, or what was refused would be begun anew.
+    fn after_failure(&mut self, task: Task) -> Option<Done> {
+        match task {
+            Task::Write(_, data) => Some(Done::Written(data)),
+            Task::Renew => {
+                self.has_failed = false;
+                None
+            }
+            _ => None,
         }
     }
 

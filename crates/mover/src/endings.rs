@@ -1,11 +1,14 @@
 //! Transfers that end, or begin anew, by what happens at the other end or on the disk.
 
+use crate::desk::{Desk, Done, Task};
 use crate::tests::{There, key, options, places};
+use crate::words::Offer;
 use crate::{CHUNK, Control, ReceiveOptions, Secret, Sending, receive, send};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::spawn;
+use trunkline_transfer::Manifest;
 
 /// The names in a directory.
 fn names(directory: &Path) -> Vec<String> {
@@ -79,4 +82,28 @@ fn a_directory_of_no_use_is_told_at_once() {
     };
     let told = receive(options, &Control::default(), &mut |what| panic!("{what:?}")).unwrap_err();
     assert!(told.to_string().contains("it is no directory"), "{told}");
+}
+
+/// What was given to the disk before its refusal was heard begins nothing anew, and what is offered afterwards does.
+#[test]
+fn what_was_on_its_way_to_the_disk_is_refused_too() {
+    let (_dir, file, inbox) = places(1000);
+    fs::create_dir(&inbox).unwrap();
+    fs::write(inbox.join("file"), "mine").unwrap();
+    let (manifest, _) = Manifest::scan(&[file], &mut |_, _| {}).unwrap();
+    let list = manifest.encode();
+    let offer = Offer { identity: manifest.identity(), manifest: list.len() as u64, chunk: CHUNK };
+    let behind = [Task::Write(0, vec![1; 1000]), Task::Finish([0; 32]), Task::Offer(offer)];
+    let desk = Desk::start(inbox.clone(), false).unwrap();
+    let tasks = [Task::Offer(offer), Task::Manifest(list)].into_iter().chain(behind);
+    tasks.for_each(|task| desk.give(task));
+    desk.give(Task::Look(offer));
+    let done: Vec<Done> = std::iter::from_fn(|| desk.next()).take(4).collect();
+    let [Done::Wanted(_), Done::Failed(_), Done::Written(_), Done::Looked(true)] = &done[..] else {
+        panic!("{} answers", done.len())
+    };
+    assert_eq!(names(&inbox), ["file"]);
+    desk.give(Task::Renew);
+    desk.give(Task::Offer(offer));
+    assert!(matches!(desk.next(), Some(Done::Wanted(_))));
 }
