@@ -95,7 +95,7 @@ impl Desk {
     /// The next of that, which is waited for.
     #[cfg(test)]
     pub fn next(&self) -> Option<Done> {
-        self.done.recv().ok()
+        self.done.recv_timeout(std::time::Duration::from_secs(20)).ok()
     }
 }
 
@@ -170,7 +170,7 @@ impl Clerk {
                     let Wanted { had, bytes, name, .. } = wanted(at_work, sink);
                     Ok(Some(Done::Known { had, bytes, name }))
                 }
-                Err(error) => self.refused(error, &octets).map(Some),
+                Err(error) => self.refused(error, &octets).map(|()| None),
             },
             Task::Write(chunk, mut data) => {
                 // A short chunk in a full buffer is filled up.
@@ -202,7 +202,7 @@ impl Clerk {
 
     /// A list is refused: nothing is left of the transfer, unless some of it had come before. If files stand under its names they may
     /// be those that the list names.
-    fn refused(&mut self, error: TransferError, manifest: &[u8]) -> Result<Done, TransferError> {
+    fn refused(&mut self, error: TransferError, manifest: &[u8]) -> Result<(), TransferError> {
         let (offer, sink) = self.sink.take().ok_or(TransferError::NoManifest)?;
         if !sink.has_begun() {
             // The reason is worth more than why its list stays.
@@ -216,17 +216,20 @@ impl Clerk {
     }
 
     /// Whether all that this manifest names stands there already, as a receiver leaves it that finished when its sender was
-    /// gone. What has the right size and time is read, and its root is held against the sender's.
-    fn stands(&mut self, offer: &Offer, manifest: &[u8]) -> Option<Done> {
+    /// gone. What has the right sizes and times is told at once, so that its sender stops; then it is read, and its root is held
+    /// against the sender's.
+    fn stands(&mut self, offer: &Offer, manifest: &[u8]) -> Option<()> {
         let manifest = Manifest::decode(manifest).ok()?;
-        let root = Source::standing(&self.directory, &manifest).root(offer.chunk).ok()?;
+        let mut standing = Source::standing(&self.directory, &manifest);
+        standing.unchanged().ok()?;
         let (entries, files) = (manifest.entries() as u64, manifest.files() as u64);
         let bytes = manifest.stream_bytes();
+        // If nobody takes them the receiver has ended.
+        let _ = self.answers.send(Done::Known { had: bytes, bytes, name: manifest.name() });
+        let _ = self.answers.send(Done::Root(Answer::Whole));
+        let root = standing.root(offer.chunk).ok()?;
         self.standing = Some((Finished { entries, files, bytes }, root));
-        let known = Done::Known { had: bytes, bytes, name: manifest.name() };
-        // If nobody takes it the receiver has ended.
-        let _ = self.answers.send(known);
-        Some(Done::Root(Answer::Whole))
+        Some(())
     }
 
     fn open(&mut self, offer: &Offer) -> Result<Done, TransferError> {
