@@ -12,7 +12,8 @@ use std::sync::Arc;
 use trunkline_core::Size;
 use trunkline_handshake::ShortCode;
 use trunkline_mover::{
-    Control, Got, MoverError, PORT, ReceiveOptions, Receiving, Secret, keep_receiving, receive,
+    CHUNK, Control, Got, MoverError, PORT, ReceiveOptions, Receiving, Secret, keep_receiving,
+    receive,
 };
 use trunkline_transfer::journal::{self, Unfinished};
 
@@ -44,8 +45,8 @@ pub struct Args {
     /// Replace files that exist already
     #[arg(long)]
     replace: bool,
-    /// Memory for data that wait for the disk
-    #[arg(long, value_name = "SIZE", default_value = "96MB")]
+    /// Memory for data that wait for the disk; 175104B at least
+    #[arg(long, value_name = "SIZE", default_value = "96MB", value_parser = memory)]
     memory: Size,
     /// List the unfinished transfers in the directory instead, and how far they are
     #[arg(long, conflicts_with_all = ["bind", "port", "replace", "memory", "key_file", "no_key", "keep", "plaintext", "raw"])]
@@ -62,6 +63,16 @@ Examples:
   trunkline receive --replace       # from this host only, into this directory
   trunkline receive inbox --keep --key-file transfer.key
   trunkline receive inbox --list    # what was begun there and has not ended";
+
+/// Room for one chunk at least: with less nothing comes.
+fn memory(text: &str) -> Result<Size, String> {
+    let size: Size = text.parse().map_err(|error: trunkline_core::ParseError| error.to_string())?;
+    let least = Size::from_bytes(CHUNK.into());
+    match size < least {
+        true => Err(format!("{size} hold no chunk: the least is {}B", CHUNK)),
+        false => Ok(size),
+    }
+}
 
 /// Receives.
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -260,6 +271,15 @@ fn summary(got: &Got) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_holds_a_chunk() {
+        for wrong in ["0", "0B", "175103B", "100kB"] {
+            let told = memory(wrong).unwrap_err();
+            assert!(told.contains("175104B"), "{told}");
+        }
+        assert_eq!(memory("175104B").map(Size::bytes), Ok(CHUNK.into()));
+    }
 
     #[test]
     fn a_sender_is_told_what_to_write() {

@@ -98,7 +98,8 @@ impl Target {
 }
 
 fn port_of(text: &str) -> Result<u16, String> {
-    text.parse().map_err(|_| format!("'{text}' is no port: write a number from 1 to 65535"))
+    let port = text.parse().ok().filter(|&port| port > 0);
+    port.ok_or_else(|| format!("'{text}' is no port: write a number from 1 to 65535"))
 }
 
 /// Sends.
@@ -251,7 +252,7 @@ mod tests {
         assert_eq!(read("fe80::1"), Ok(target(None, "fe80::1", 1818)));
         assert_eq!(read("abc-234@[fe80::1]:7"), Ok(target(Some("abc-234"), "fe80::1", 7)));
         assert_eq!(read("[fe80::1]"), Ok(target(None, "fe80::1", 1818)));
-        for wrong in ["abc@lab", "lab:x", "abc-234@", ":7", "lab:70000"] {
+        for wrong in ["abc@lab", "lab:x", "abc-234@", ":7", "lab:70000", "lab:0", "[::1]:0"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

@@ -25,6 +25,8 @@ pub(crate) enum Task {
     Hashes(Vec<u8>),
     /// This is the root of all chunks.
     Finish([u8; 32]),
+    /// The end of a transfer has been heard, and that of another may follow.
+    Renew,
 }
 
 /// What came of it.
@@ -72,7 +74,8 @@ impl Desk {
     pub fn start(directory: PathBuf, replace: bool) -> Result<Desk, MoverError> {
         let (tasks, to_do) = channel();
         let (answers, done) = channel();
-        let clerk = Clerk { directory, sink: None, standing: None, replace, answers };
+        let clerk =
+            Clerk { directory, sink: None, standing: None, has_failed: false, replace, answers };
         let thread = Builder::new().name("disk".into()).spawn(move || clerk.work(&to_do));
         let thread = thread.map_err(MoverError::system("cannot start a thread"))?;
         Ok(Desk { tasks: Some(tasks), done, thread: Some(thread) })
@@ -87,6 +90,12 @@ impl Desk {
     /// What came of something, if anything has been done.
     pub fn done(&self) -> Option<Done> {
         self.done.try_recv().ok()
+    }
+
+    /// The next of that, which is waited for.
+    #[cfg(test)]
+    pub fn next(&self) -> Option<Done> {
+        self.done.recv_timeout(std::time::Duration::from_secs(20)).ok()
     }
 }
 
@@ -104,6 +113,8 @@ struct Clerk {
     sink: Option<(Offer, Sink)>,
     /// A transfer all of which stands under its final names already, and its root.
     standing: Option<(Finished, [u8; 32])>,
+    /// Whether it cannot go on, and whoever gives it something to do may not have heard that yet.
+    has_failed: bool,
     replace: bool,
     answers: Sender<Done>,
 }
@@ -114,7 +125,7 @@ impl Clerk {
             let is_write = matches!(task, Task::Write(..));
             let done = self.one(task).unwrap_or_else(|error| {
                 // What is in the journal stays. Whoever offers the transfer again begins with that.
-                self.sink = None;
+                (self.sink, self.standing, self.has_failed) = (None, None, true);
                 if is_write {
                     let _ = self.answers.send(Done::Written(Vec::new()));
                 }
@@ -134,6 +145,9 @@ impl Clerk {
             let is_absent = |error: io::Error| error.kind() == ErrorKind::NotFound;
             let is_new = own.symlink_metadata().is_err_and(is_absent);
             return Ok(Some(Done::Looked(is_new)));
+        }
+        if self.has_failed {
+            return Ok(self.after_failure(task));
         }
         let Some((at_work, sink)) = &mut self.sink else {
             return match task {
@@ -156,7 +170,7 @@ impl Clerk {
                     let Wanted { had, bytes, name, .. } = wanted(at_work, sink);
                     Ok(Some(Done::Known { had, bytes, name }))
                 }
-                Err(error) => self.refused(error, &octets).map(Some),
+                Err(error) => self.refused(error, &octets).map(|()| None),
             },
             Task::Write(chunk, mut data) => {
                 // A short chunk in a full buffer is filled up.
@@ -170,13 +184,25 @@ impl Clerk {
                 Ok(None)
             }
             Task::Finish(root) => self.finish(&root).map(Some),
-            Task::Look(_) => Ok(None),
+            Task::Look(_) | Task::Renew => Ok(None),
+        }
+    }
+
+    /// What was given before the failure was heard begins nothing, or what was refused would be begun anew.
+    fn after_failure(&mut self, task: Task) -> Option<Done> {
+        match task {
+            Task::Write(_, data) => Some(Done::Written(data)),
+            Task::Renew => {
+                self.has_failed = false;
+                None
+            }
+            _ => None,
         }
     }
 
     /// A list is refused: nothing is left of the transfer, unless some of it had come before. If files stand under its names they may
     /// be those that the list names.
-    fn refused(&mut self, error: TransferError, manifest: &[u8]) -> Result<Done, TransferError> {
+    fn refused(&mut self, error: TransferError, manifest: &[u8]) -> Result<(), TransferError> {
         let (offer, sink) = self.sink.take().ok_or(TransferError::NoManifest)?;
         if !sink.has_begun() {
             // The reason is worth more than why its list stays.
@@ -190,17 +216,20 @@ impl Clerk {
     }
 
     /// Whether all that this manifest names stands there already, as a receiver leaves it that finished when its sender was
-    /// gone. What has the right size and time is read, and its root is held against the sender's.
-    fn stands(&mut self, offer: &Offer, manifest: &[u8]) -> Option<Done> {
+    /// gone. What has the right sizes and times is told at once, so that its sender stops; then it is read, and its root is held
+    /// against the sender's.
+    fn stands(&mut self, offer: &Offer, manifest: &[u8]) -> Option<()> {
         let manifest = Manifest::decode(manifest).ok()?;
-        let root = Source::standing(&self.directory, &manifest).root(offer.chunk).ok()?;
+        let mut standing = Source::standing(&self.directory, &manifest);
+        standing.unchanged().ok()?;
         let (entries, files) = (manifest.entries() as u64, manifest.files() as u64);
         let bytes = manifest.stream_bytes();
+        // If nobody takes them the receiver has ended.
+        let _ = self.answers.send(Done::Known { had: bytes, bytes, name: manifest.name() });
+        let _ = self.answers.send(Done::Root(Answer::Whole));
+        let root = standing.root(offer.chunk).ok()?;
         self.standing = Some((Finished { entries, files, bytes }, root));
-        let known = Done::Known { had: bytes, bytes, name: manifest.name() };
-        // If nobody takes it the receiver has ended.
-        let _ = self.answers.send(known);
-        Some(Done::Root(Answer::Whole))
+        Some(())
     }
 
     fn open(&mut self, offer: &Offer) -> Result<Done, TransferError> {

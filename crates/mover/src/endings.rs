@@ -1,11 +1,14 @@
 //! Transfers that end, or begin anew, by what happens at the other end or on the disk.
 
+use crate::desk::{Desk, Done, Task};
 use crate::tests::{There, key, options, places};
+use crate::words::{Answer, Offer};
 use crate::{CHUNK, Control, ReceiveOptions, Secret, Sending, receive, send};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::spawn;
+use trunkline_transfer::{Manifest, TransferError};
 
 /// The names in a directory.
 fn names(directory: &Path) -> Vec<String> {
@@ -79,4 +82,61 @@ fn a_directory_of_no_use_is_told_at_once() {
     };
     let told = receive(options, &Control::default(), &mut |what| panic!("{what:?}")).unwrap_err();
     assert!(told.to_string().contains("it is no directory"), "{told}");
+}
+
+/// What was given to the disk before its refusal was heard begins nothing anew, and what is offered afterwards does.
+#[test]
+fn what_was_on_its_way_to_the_disk_is_refused_too() {
+    let (_dir, file, inbox) = places(1000);
+    fs::create_dir(&inbox).unwrap();
+    fs::write(inbox.join("file"), "mine").unwrap();
+    let (manifest, _) = Manifest::scan(&[file], &mut |_, _| {}).unwrap();
+    let list = manifest.encode();
+    let offer = Offer { identity: manifest.identity(), manifest: list.len() as u64, chunk: CHUNK };
+    let behind = [Task::Write(0, vec![1; 1000]), Task::Finish([0; 32]), Task::Offer(offer)];
+    let desk = Desk::start(inbox.clone(), false).unwrap();
+    let tasks = [Task::Offer(offer), Task::Manifest(list)].into_iter().chain(behind);
+    tasks.for_each(|task| desk.give(task));
+    desk.give(Task::Look(offer));
+    let done: Vec<Done> = std::iter::from_fn(|| desk.next()).take(4).collect();
+    let [Done::Wanted(_), Done::Failed(_), Done::Written(_), Done::Looked(true)] = &done[..] else {
+        panic!("{} answers", done.len())
+    };
+    assert_eq!(names(&inbox), ["file"]);
+    desk.give(Task::Renew);
+    desk.give(Task::Offer(offer));
+    assert!(matches!(desk.next(), Some(Done::Wanted(_))));
+}
+
+/// Who sends what stands there already is told so before it is read: what it sends meanwhile is in vain. If it turns out to be something
+/// else it is refused after all.
+#[test]
+fn what_stands_there_is_told_before_it_is_read() {
+    let (dir, _, inbox) = places(0);
+    let tree = |at: &Path, is_same: bool| {
+        fs::create_dir_all(at.join("tree")).unwrap();
+        let file = fs::File::create(at.join("tree/file")).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        if is_same {
+            fs::create_dir(at.join("tree/below")).unwrap();
+        }
+    };
+    tree(dir.path(), true);
+    let (manifest, _) = Manifest::scan(&[dir.path().join("tree")], &mut |_, _| {}).unwrap();
+    let list = manifest.encode();
+    let offer = Offer { identity: manifest.identity(), manifest: list.len() as u64, chunk: CHUNK };
+    for is_same in [true, false] {
+        let inbox = inbox.join(is_same.to_string());
+        tree(&inbox, is_same);
+        let desk = Desk::start(inbox, false).unwrap();
+        let tasks = [Task::Offer(offer), Task::Manifest(list.clone()), Task::Finish([0; 32])];
+        tasks.into_iter().for_each(|task| desk.give(task));
+        let done: Vec<Done> = std::iter::from_fn(|| desk.next()).take(4).collect();
+        let [_, Done::Known { .. }, Done::Root(Answer::Whole), Done::Failed(why)] = &done[..]
+        else {
+            panic!("{} answers", done.len())
+        };
+        // Nobody's root is zero.
+        assert_eq!(matches!(why, TransferError::Root), is_same, "{why}");
+    }
 }

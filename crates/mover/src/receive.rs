@@ -207,6 +207,7 @@ impl End {
         (self.finished, self.failed, self.promised) = (None, None, None);
         self.last_word = None;
         self.story = Story::default();
+        self.desk.give(Task::Renew);
     }
 
     fn work(
@@ -373,6 +374,7 @@ impl End {
                 self.tell_end(&Answer::Done);
             }
             Done::Failed(error) => {
+                self.finishing = false;
                 // What fails behind it fails because of it.
                 if self.failed.is_none() {
                     self.give_up(&error.to_string());

@@ -18,14 +18,18 @@ use trunkline_transport::netblt::wire::{Dialect, Packet, Ports, encode};
 /// The path's delay each way: long beside what either end does between two datagrams.
 const DELAY: Duration = Duration::from_millis(150);
 
+/// How long a path that goes is away: longer than a sender goes on that is told nothing.
+const GONE: Duration = Duration::from_secs(2);
+
 /// A path to one receiver. It counts *trips*: a datagram's number is one more than the greatest of those that its sender had
 /// got before.
 pub(crate) struct PathTo {
     pub near: SocketAddr,
     trips: Arc<AtomicU32>,
     stop: Arc<AtomicBool>,
-    /// Whether its sender is to be seen at another port from now on.
+    /// Whether its sender is to be seen at another port from now on, and whether it is to go and come back after [`GONE`].
     moves: Arc<AtomicBool>,
+    goes: Arc<AtomicBool>,
     /// Octets of the longest datagram that gets to the receiver.
     largest: Arc<AtomicUsize>,
     /// Octets of a datagram whose next that goes back is lost; 0 is none.
@@ -48,20 +52,25 @@ impl PathTo {
         sockets.iter().for_each(|it| it.set_nonblocking(true).unwrap());
         let near = sockets[0].local_addr().unwrap();
         let (trips, stop) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
-        let moves = Arc::new(AtomicBool::new(false));
+        let [moves, goes] = [0; 2].map(|_| Arc::new(AtomicBool::new(false)));
         let largest = Arc::new(AtomicUsize::new(largest));
-        let (ours, end, rebinds) = (Arc::clone(&trips), Arc::clone(&stop), Arc::clone(&moves));
+        let (ours, end) = (Arc::clone(&trips), Arc::clone(&stop));
+        let turns = [Arc::clone(&moves), Arc::clone(&goes)];
         let lost = Arc::new(AtomicUsize::new(0));
         let limits = [Arc::clone(&largest), Arc::clone(&lost)];
-        let thread = spawn(move || carry(sockets, receiver, &limits, &ours, &end, &rebinds));
-        PathTo { near, trips, stop, moves, largest, lost, thread }
+        let thread = spawn(move || carry(sockets, receiver, &limits, &ours, &end, &turns));
+        PathTo { near, trips, stop, moves, goes, largest, lost, thread }
     }
 
     /// Ends it, and answers whether these octets have come by.
     pub fn has_seen(self, octets: &[u8]) -> bool {
+        self.seen().windows(octets.len()).any(|it| it == octets)
+    }
+
+    /// Ends it, and answers what has come from the sender.
+    fn seen(self) -> Vec<u8> {
         self.stop.store(true, Ordering::Relaxed);
-        let all = self.thread.join().unwrap();
-        all.windows(octets.len()).any(|it| it == octets)
+        self.thread.join().unwrap()
     }
 
     /// Round trips until the sender had what it got last.
@@ -78,7 +87,7 @@ fn carry(
     [largest, lost]: &[Arc<AtomicUsize>; 2],
     trips: &AtomicU32,
     stop: &AtomicBool,
-    moves: &AtomicBool,
+    [moves, goes]: &[Arc<AtomicBool>; 2],
 ) -> Vec<u8> {
     let mut all = Vec::new();
     let (mut sender, mut at_receiver, mut under_way) = (None, 0, VecDeque::<UnderWay>::new());
@@ -87,6 +96,14 @@ fn carry(
         if moves.swap(false, Ordering::Relaxed) {
             sockets[1] = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
             sockets[1].set_nonblocking(true).unwrap();
+        }
+        if goes.swap(false, Ordering::Relaxed) {
+            let near = sockets[0].local_addr().unwrap();
+            sockets[0] = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            under_way.clear();
+            sleep(GONE);
+            sockets[0] = UdpSocket::bind(near).unwrap();
+            sockets[0].set_nonblocking(true).unwrap();
         }
         for (socket, forth) in sockets.iter().zip([true, false]) {
             while let Ok((length, from)) = socket.recv_from(&mut buffer) {
@@ -191,6 +208,31 @@ fn a_sender_may_be_seen_at_another_port() {
     same(&file, &inbox);
     assert!(has_moved && !path.moves.load(Ordering::Relaxed));
     assert_eq!(calls, 1, "one session");
+}
+
+/// Where nobody listens the host says so, and a packet now and then is all that goes there: a sender that does not hear it goes on for
+/// more than a second (some 700 packets) before it knows how often its receiver speaks.
+#[test]
+fn a_sender_heeds_its_host_if_nobody_listens() {
+    let (_dir, file, inbox) = places(2_500_000);
+    let there = There::start(&inbox, key(), false);
+    let path = PathTo::new(there.address, usize::MAX);
+    let (control, mut has_gone) = (Control::default(), false);
+    control.set_cap(Some("8Mbit/s".parse().unwrap())).unwrap();
+    let tell = &mut |what: &Sending| {
+        if let Sending::Send { confirmed: 1.., .. } = what
+            && !has_gone
+        {
+            has_gone = true;
+            path.goes.store(true, Ordering::Relaxed);
+        }
+    };
+    let sent = send(&options(&file, path.near, key()), &control, tell).unwrap();
+    there.end().unwrap();
+    same(&file, &inbox);
+    let vain = (sent.wire - path.seen().len() as u64) / u64::from(PACKETS[0]);
+    assert!(has_gone && vain > 0, "it has gone");
+    assert!(vain < 100, "{vain} packets in vain");
 }
 
 /// A tunnel of 1280 octets on the way, whose words about that do not come back.

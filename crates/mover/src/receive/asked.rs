@@ -202,3 +202,33 @@ pub(super) fn connection(
     let made = Connection::accept(now, terms, ports, habits, &limits);
     made.ok().map(|connection| connection.answering(&answer.text()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ReceiveOptions, Secret};
+    use super::*;
+    use crate::Manner;
+    use crate::words::Offer;
+
+    /// A sender whose transfer was taken with its first words asks for the end before the disk has answered: it is no other one.
+    #[test]
+    fn a_slow_disk_lets_nothing_be_offered_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = ReceiveOptions {
+            directory: dir.path().into(),
+            listen: ([127, 0, 0, 1], 0).into(),
+            secret: Secret::None,
+            manner: Manner::default(),
+            memory: 1 << 20,
+            replace: false,
+        };
+        let mut end = End::start(options, &mut |_| {}).unwrap();
+        let identity = [1; 32];
+        end.begun(Time::ZERO, 1, Offer { identity, manifest: 100, chunk: CHUNK });
+        let (terms, ports) = (Terms::default(), Ports { local: 1, foreign: 2 });
+        let pending = Pending { guest: 0, terms, ports, offer: None, came: Vec::new() };
+        end.asked(Time::ZERO, pending, &Ask::Finish { identity, root: [2; 32] }, &mut |_| {});
+        let answer = end.said.map(|(.., packet)| packet);
+        assert!(end.pending.is_some() && answer.is_none(), "{answer:?}");
+    }
+}

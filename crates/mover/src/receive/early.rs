@@ -230,6 +230,8 @@ impl End {
     /// The sender of a connection that was opened with its first words is there.
     pub(super) fn begun(&mut self, came: Time, uid: u32, offer: Offer) {
         self.promised = Some(offer);
+        // The disk has not answered; who asks for this transfer's end asks for no other's.
+        self.story.is_of(offer);
         self.past.push_back(uid);
         if self.past.len() > MOST_PAST {
             self.past.pop_front();
