@@ -257,6 +257,62 @@ fn what_the_formulas_cover_is_the_simulator_s() {
     }
 }
 
+/// A small window that losses keep from filling the line: some of its places wait for their time-outs, and those that
+/// are left take turns on the line, or leave it idle.
+#[test]
+fn places_that_wait_for_a_time_out_leave_the_line_to_the_others() {
+    for (frames, loss, timeout) in [
+        (3, "2%", "2s"),
+        (5, "10%", "2s"),
+        (8, "30%", "500ms"),
+        (40, "5%", "10s"),
+        (4, "10%", "1s"),
+    ] {
+        let link = format!("delay = '4ms'\nforward = {{ loss = '{loss}' }}");
+        let keys = format!(
+            "kind = 'selective-repeat', frames = {frames}, buffer = 10000, timeout = '{timeout}', rate = '1Mbit/s'"
+        );
+        let text = path(&link, &keys).replace("delay = '50ms'\n", "");
+        let text = text.replace("duration = '300s'", "duration = '9000s'");
+        let text = format!("stop_after = '3h'\nsamples = 'none'\n{text}");
+        let scenario =
+            Scenario::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
+        let run = trunkline_sim::run(&scenario[0]).expect("a run");
+        let simulated = run.traffic[0].delivered_bytes as f64 / 9000.0;
+        let found = predictions(&scenario[0]).unwrap();
+        let found = found.list.iter().find(|found| found.what == What::Throughput);
+        let Some(Figure::Rate(rate)) = found.map(|found| found.value) else { panic!("no formula") };
+        let predicted = rate.millibytes_per_second() as f64 / 1e3;
+        assert!((predicted / simulated - 1.0).abs() < 0.015, "{keys}: {predicted} {simulated}");
+    }
+}
+
+/// Lines that send in slots make frames and answers wait for one: half of a slot in the mean, and a note tells of
+/// how much more or less it may be.
+#[test]
+fn waits_for_slots_are_in_the_formulas() {
+    for (delay, rate) in [("0", "1Mbit/s"), ("3ms", "100kbit/s"), ("777us", "64kbit/s")] {
+        let text = path("framing = 'atm-aal5'", "kind = 'stop-and-wait', frame = 100")
+            .replace("delay = '50ms'", &format!("delay = '{delay}'"))
+            .replace("'1Mbit/s'", &format!("'{rate}'"))
+            .replace("kind = 'greedy'", "kind = 'greedy'\nwrite = 100");
+        let scenario =
+            Scenario::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
+        let run = trunkline_sim::run(&scenario[0]).expect("a run");
+        let simulated = run.traffic[0].delivered_bytes as f64 / 300.0;
+        let found = predictions(&scenario[0]).unwrap();
+        let rate = found.list.iter().find(|found| found.what == What::Throughput);
+        let Some(Figure::Rate(rate)) = rate.map(|found| found.value) else { panic!("no formula") };
+        let predicted = rate.millibytes_per_second() as f64 / 1e3;
+        let notes: String = found.notes.iter().map(|note| note.to_string()).collect();
+        let range = notes.split("between ").nth(1).unwrap_or_else(|| panic!("no range: {notes}"));
+        let bounds: Vec<f64> =
+            range.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let inside = |value: f64| bounds[0] * 0.99 <= value && value <= bounds[1] * 1.01;
+        assert!(inside(simulated) && inside(predicted), "{predicted} {simulated}: {notes}");
+    }
+}
+
 /// Of a window that about fills a line with losses the formula is an upper bound, and says so.
 #[test]
 fn a_window_that_about_fills_the_line_has_a_note() {
