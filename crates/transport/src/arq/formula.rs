@@ -35,7 +35,8 @@ pub(super) fn interval(
     let keeps = pace.is_some_and(|pace| pace + 1.0 >= path.spacing);
     let path = &Circumstances { spacing: path.spacing.max(pace.unwrap_or_default()), ..*path };
     let together = if keeps { 1 } else { path.units.min(settings.frames as u64) };
-    let trip = nanos(path.answered).max(together as f64 * path.spacing);
+    // The first window goes at once; later ones find less before them.
+    let trip = nanos(path.answered) + together.saturating_sub(1) as f64 * path.spacing;
     if both(path) >= 1.0 {
         return Err("a way on which everything is lost".into());
     }
