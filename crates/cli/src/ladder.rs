@@ -15,7 +15,7 @@ use trunkline_core::Span;
 use trunkline_dataplane::Console;
 use trunkline_engine::EngineName;
 use trunkline_ladder::{Climb, Climbed, Ladder, Tally, Tolerances, section, terminal};
-use trunkline_report::{Report, ReportNote};
+use trunkline_report::{Charts, Report, ReportNote};
 use trunkline_scenario::Scenario;
 
 /// Run scenarios in every engine and say of each figure whether they agree, or why they do not.
@@ -251,6 +251,7 @@ fn report(all: &[Climbed]) -> Report {
         about: "The same scenarios predicted, simulated and emulated.".into(),
         version: env!("CARGO_PKG_VERSION").into(),
         facts: facts(),
+        charts: Charts::All,
         ..Report::default()
     };
     let ladders: Vec<Ladder> = all.iter().flat_map(|it| it.ladders.clone()).collect();

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use trunkline_batch::{Batch, BatchError, Kept, Outcome, Progress, digest_of, idle_axes, reseed};
 use trunkline_engine::EngineName;
 use trunkline_measure::Keep;
-use trunkline_report::{Destination, Report, json, terminal};
+use trunkline_report::{Charts, Destination, Report, json, terminal};
 use trunkline_scenario::Scenario;
 
 /// Run a scenario file: every cell of its grid in every engine that is asked for.
@@ -34,6 +34,10 @@ pub struct Args {
     engine: Vec<EngineName>,
     #[command(flatten)]
     out: OutArgs,
+    /// Traffics that have charts in DIR: all, none or a number, the first in the order of the results; tables and CSV
+    /// files hold all [default: 20]
+    #[arg(long, value_name = "all|none|NUMBER", requires = "out")]
+    charts: Option<Charts>,
     #[command(flatten)]
     resume: ResumeArgs,
     /// The seed of all randomness, instead of the file's
@@ -91,7 +95,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if !args.json && destination.is_none() {
         text = String::new();
     }
-    let made = outcome(&watch, batch, text, refused).and_then(|outcome| {
+    let made = outcome(&watch, batch, text, refused).and_then(|mut outcome| {
+        outcome.report.charts = args.charts.unwrap_or_default();
         written(&watch, destination, &outcome.report)?;
         Ok(outcome)
     });
@@ -126,6 +131,9 @@ pub fn written(
     let files = destination.publish().map_err(unwritten)?;
     let page = files.iter().find(|file| file.ends_with("index.html"));
     page.iter().for_each(|page| output::tell(format_args!("written: {}", page.display())));
+    if let Some(text) = report.undrawn() {
+        output::tell(format_args!("{text}; --charts all draws all"));
+    }
     Ok(())
 }
 

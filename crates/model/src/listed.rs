@@ -21,6 +21,9 @@ use trunkline_transport::protocol::{Circumstances, Formula, Shape};
 /// User bytes by which the receiver confirms a transfer.
 const CONFIRMATION: u32 = 4;
 
+/// The greatest rate over the least from which on it is told that waits for slots decide.
+const TOLD: f64 = 1.01;
+
 /// The figures of traffic number `index`, which speaks `listed`.
 ///
 /// # Errors
@@ -50,6 +53,10 @@ pub(crate) fn predict(
     alone(network, index, &flow)?;
     let path = circumstances(network, &flow, &traffic.workload, shape);
     let formula = (listed.entry.formula)(&listed.values, &path)?;
+    notes.extend(
+        slots(listed, &flow, &path)
+            .map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text)),
+    );
     crowded(network, &flow, shape, formula.together).map_or(Ok(()), Err)?;
     let assumed =
         formula.assumes.map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text));
@@ -133,7 +140,8 @@ fn circumstances(
         + talk.way.latency(&talk.speech.packets(unit))
         + talk.host_receive(unit)
         + talk.acknowledging()
-        + flow.back.way.latency(&[answer(shape)]);
+        + flow.back.way.latency(&[answer(shape)])
+        + to_slots(flow);
     let slowest = demands.into_values().max().unwrap_or_default();
     Circumstances {
         spacing: slowest.as_nanos() as f64 / TOGETHER as f64,
@@ -147,6 +155,29 @@ fn circumstances(
             _ => u64::MAX,
         },
     }
+}
+
+/// What a unit and its answer wait for slots in the mean.
+fn to_slots(flow: &Flow<'_>) -> Span {
+    flow.there.way.to_slots() + flow.back.way.to_slots()
+}
+
+/// A note if it counts how the slots lie: units that go round in step find each the same wait, none or a whole slot.
+fn slots(listed: &Listed, flow: &Flow<'_>, path: &Circumstances) -> Option<String> {
+    let (mean, unit) = (to_slots(flow), f64::from((listed.entry.shape)(&listed.values).unit));
+    let of = |answered: Span| {
+        let found = (listed.entry.formula)(&listed.values, &Circumstances { answered, ..*path });
+        found.ok().map(|formula| unit * 1e9 / formula.interval.max(1e-9))
+    };
+    let most = of(path.answered.saturating_sub(mean))?;
+    let range = match of(path.answered + mean) {
+        Some(least) if most / least < TOLD => return None,
+        Some(least) => format!("between {least:.0} and {most:.0} bytes per second"),
+        None => format!("between 0 and {most:.0} bytes per second"),
+    };
+    Some(format!(
+        "waits for slots of the lines, which depend on how these lie, are taken as half a slot each: the rate is {range}"
+    ))
 }
 
 /// What `units` units and their answers ask of each stage.

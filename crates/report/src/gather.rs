@@ -47,12 +47,8 @@ pub(crate) fn figures_of(digest: &Digest<'_>) -> Vec<Figure> {
     for (index, comparison) in report.comparisons.iter().enumerate() {
         figures.extend(comparison_figures(&format!("against-{index}"), comparison));
     }
-    let mut names: Vec<&str> = Vec::new();
-    for traffic in report.runs.iter().flat_map(|run| &run.traffic) {
-        if !names.contains(&traffic.name.as_str()) {
-            names.push(&traffic.name);
-        }
-    }
+    let mut names = report.traffics();
+    names.truncate(report.charts.of(names.len()));
     for (index, name) in names.iter().enumerate() {
         figures.extend(measured(digest, name, index));
     }

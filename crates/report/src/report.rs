@@ -1,6 +1,7 @@
 //! What a report is made of.
 
 use crate::ReportError;
+use crate::charts::Charts;
 use crate::each_once;
 use crate::figure::Figure;
 use crate::names::coordinate;
@@ -37,6 +38,8 @@ pub struct Report {
     pub shown: Rules,
     /// The engine against which differences are given; the first where not chosen.
     pub reference: Option<EngineName>,
+    /// Traffics that have charts of their own.
+    pub charts: Charts,
     /// Figures asked for; they come before those that every report has.
     pub figures: Vec<Figure>,
     /// Tables held against published ones.
@@ -118,6 +121,26 @@ impl Report {
     /// The run of `engine` at `spot`.
     pub(crate) fn run(&self, engine: EngineName, spot: Spot<'_>) -> Option<&Run> {
         self.runs.iter().find(|run| run.engine == engine && Spot::of(run) == spot)
+    }
+
+    /// The names of all traffics, in the order of the runs.
+    pub(crate) fn traffics(&self) -> Vec<&str> {
+        let mut known = BTreeSet::new();
+        let names = self.runs.iter().flat_map(|run| &run.traffic).map(|it| it.name.as_str());
+        names.filter(|name| known.insert(*name)).collect()
+    }
+
+    /// Which traffics have no charts, in a sentence; `None` if all have.
+    pub fn undrawn(&self) -> Option<String> {
+        let all = self.traffics().len();
+        let drawn = self.charts.of(all);
+        let which = match drawn {
+            _ if drawn == all => return None,
+            0 => format!("none of the {all} traffics"),
+            1 => format!("the first of {all} traffics"),
+            _ => format!("the first {drawn} of {all} traffics"),
+        };
+        Some(format!("charts show {which}, tables and CSV files hold all"))
     }
 
     /// The runs at `spot` in the engines' order.

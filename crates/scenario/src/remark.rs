@@ -83,7 +83,9 @@ impl Scenario {
             } else {
                 vec![("forward.", &*wire.forward), ("backward.", &*wire.backward)]
             };
-            directions.into_iter().filter_map(move |(way, link)| idle(&wire.name, way, link))
+            directions.into_iter().filter_map(move |(way, link)| {
+                idle(&wire.name, way, link).or_else(|| idle_key(&wire.name, way, link))
+            })
         });
         let hosts = self.hosts.iter().filter_map(unpaid);
         traffic.chain(links).chain(hosts).collect()
@@ -289,6 +291,14 @@ fn idle(link: &str, way: &str, spec: &LinkSpec) -> Option<Remark> {
     (fast && chosen && spec.schedule == Schedule::default()).then(|| Remark {
         about: About::Link(link.into()),
         text: format!("{way}discipline has no effect: without a rate nothing waits; give a rate, or leave it out"),
+    })
+}
+
+/// A key of a discipline that counts only beside others.
+fn idle_key(link: &str, way: &str, spec: &LinkSpec) -> Option<Remark> {
+    spec.discipline.assumptions().idle.map(|text| Remark {
+        about: About::Link(link.into()),
+        text: format!("{way}discipline: {text}"),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::result::{ExperimentResult, GoalResult, QuoteResult, StudyResult};
 use trunkline_measure::{Agreement, Comparison, Row, key_text};
-use trunkline_report::{Report, Section, terminal_verdict};
+use trunkline_report::{Charts, Report, Section, terminal_verdict};
 
 /// Failures, and cells outside of a goal, that a terminal is shown.
 const SHOWN: usize = 5;
@@ -35,6 +35,7 @@ impl StudyResult {
             figures: self.figures.clone(),
             comparisons: judged.map(|one| one.comparison.clone()).collect(),
             sections: sections.filter(|section| !section.rows.is_empty()).collect(),
+            charts: Charts::All,
             ..Report::default()
         }
     }

@@ -210,6 +210,8 @@ fn what_the_formulas_do_not_cover_they_say() {
             "kind = 'go-back-n', frames = 40, timeout = '150ms', rate = '10Mbit/s'",
             "shorter than the round trip",
         ),
+        // In the long run the round trip is 116 ms, but the last of the first window, which goes at once, takes 216.
+        ("", "kind = 'go-back-n', frames = 14, timeout = '150ms'", "shorter than the round trip"),
         ("", "kind = 'go-back-n', frames = 400", "give timeout"),
         ("delay = '40min'", "kind = 'stop-and-wait'", "give timeout"),
         ("limit = '3p'", "kind = 'go-back-n', frames = 14", "overflow the queue of a>b (3p)"),
@@ -254,6 +256,62 @@ fn what_the_formulas_cover_is_the_simulator_s() {
         let (predicted, simulated) = both(link, transport);
         let rate = predicted.unwrap_or_else(|why| panic!("{link}; {transport}: {why}"));
         assert!((rate / simulated - 1.0).abs() < 0.01, "{link}; {transport}: {rate} {simulated}");
+    }
+}
+
+/// A small window that losses keep from filling the line: some of its places wait for their time-outs, and those that
+/// are left take turns on the line, or leave it idle.
+#[test]
+fn places_that_wait_for_a_time_out_leave_the_line_to_the_others() {
+    for (frames, loss, timeout) in [
+        (3, "2%", "2s"),
+        (5, "10%", "2s"),
+        (8, "30%", "500ms"),
+        (40, "5%", "10s"),
+        (4, "10%", "1s"),
+    ] {
+        let link = format!("delay = '4ms'\nforward = {{ loss = '{loss}' }}");
+        let keys = format!(
+            "kind = 'selective-repeat', frames = {frames}, buffer = 10000, timeout = '{timeout}', rate = '1Mbit/s'"
+        );
+        let text = path(&link, &keys).replace("delay = '50ms'\n", "");
+        let text = text.replace("duration = '300s'", "duration = '9000s'");
+        let text = format!("stop_after = '3h'\nsamples = 'none'\n{text}");
+        let scenario =
+            Scenario::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
+        let run = trunkline_sim::run(&scenario[0]).expect("a run");
+        let simulated = run.traffic[0].delivered_bytes as f64 / 9000.0;
+        let found = predictions(&scenario[0]).unwrap();
+        let found = found.list.iter().find(|found| found.what == What::Throughput);
+        let Some(Figure::Rate(rate)) = found.map(|found| found.value) else { panic!("no formula") };
+        let predicted = rate.millibytes_per_second() as f64 / 1e3;
+        assert!((predicted / simulated - 1.0).abs() < 0.015, "{keys}: {predicted} {simulated}");
+    }
+}
+
+/// Lines that send in slots make frames and answers wait for one: half of a slot in the mean, and a note tells of
+/// how much more or less it may be.
+#[test]
+fn waits_for_slots_are_in_the_formulas() {
+    for (delay, rate) in [("0", "1Mbit/s"), ("3ms", "100kbit/s"), ("777us", "64kbit/s")] {
+        let text = path("framing = 'atm-aal5'", "kind = 'stop-and-wait', frame = 100")
+            .replace("delay = '50ms'", &format!("delay = '{delay}'"))
+            .replace("'1Mbit/s'", &format!("'{rate}'"))
+            .replace("kind = 'greedy'", "kind = 'greedy'\nwrite = 100");
+        let scenario =
+            Scenario::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
+        let run = trunkline_sim::run(&scenario[0]).expect("a run");
+        let simulated = run.traffic[0].delivered_bytes as f64 / 300.0;
+        let found = predictions(&scenario[0]).unwrap();
+        let rate = found.list.iter().find(|found| found.what == What::Throughput);
+        let Some(Figure::Rate(rate)) = rate.map(|found| found.value) else { panic!("no formula") };
+        let predicted = rate.millibytes_per_second() as f64 / 1e3;
+        let notes: String = found.notes.iter().map(|note| note.to_string()).collect();
+        let range = notes.split("between ").nth(1).unwrap_or_else(|| panic!("no range: {notes}"));
+        let bounds: Vec<f64> =
+            range.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let inside = |value: f64| bounds[0] * 0.99 <= value && value <= bounds[1] * 1.01;
+        assert!(inside(simulated) && inside(predicted), "{predicted} {simulated}: {notes}");
     }
 }
 

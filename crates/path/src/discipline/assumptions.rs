@@ -21,6 +21,8 @@ pub struct Assumptions {
     pub bands: bool,
     /// Bytes of the largest packet that passes. `None` if all do.
     pub largest: Option<u32>,
+    /// A key that is not at its default and changes nothing beside the others, with the remedy. `None` if there is none.
+    pub idle: Option<&'static str>,
 }
 
 /// How channels that all hold data share a line.
@@ -66,6 +68,7 @@ impl Assumptions {
         batches: false,
         bands: false,
         largest: None,
+        idle: None,
     };
 
     /// The same with channels served by turns of `quantum` bytes.

@@ -65,7 +65,23 @@ impl Settings for DualPi2Settings {
 
     fn assumptions(&self) -> Assumptions {
         let managed = Assumptions::managed(CONTROLLED, Standing::Unknown);
-        Assumptions { sharing: Sharing::Unknown, ..managed }
+        Assumptions { sharing: Sharing::Unknown, idle: self.idle(), ..managed }
+    }
+}
+
+impl DualPi2Settings {
+    /// The key of the other scheduler, if it is given.
+    fn idle(&self) -> Option<&'static str> {
+        let plain = <DualPi2Settings as super::Keys>::with_limit(self.limit);
+        match self.scheduler {
+            DualScheduler::Wrr if self.shift != plain.shift => Some(
+                "shift has no effect with scheduler = wrr; give scheduler = ts-fifo, or leave it out",
+            ),
+            DualScheduler::TsFifo if self.classic != plain.classic => Some(
+                "classic has no effect with scheduler = ts-fifo; give scheduler = wrr, or leave it out",
+            ),
+            _ => None,
+        }
     }
 }
 

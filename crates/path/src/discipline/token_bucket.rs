@@ -59,7 +59,9 @@ impl Settings for TokenBucketSettings {
     fn assumptions(&self) -> Assumptions {
         let early = (self.mode == Mode::Police).then_some("a policer");
         let largest = Some(self.peak.map_or(self.burst, |_| self.burst.min(self.mtu)));
-        Assumptions { cap: self.rate, early, largest, ..Assumptions::FIFO }
+        let idle = (self.peak.is_none() && self.mtu != PACKET_QUANTUM)
+            .then_some("mtu has no effect without a peak; give a peak, or leave it out");
+        Assumptions { cap: self.rate, early, largest, idle, ..Assumptions::FIFO }
     }
 
     fn check(&self) -> Result<(), SpecError> {

@@ -144,13 +144,16 @@ fn more_charts(digest: &Digest<'_>, figures: &[&Figure]) -> String {
 
 /// What is not drawn.
 fn left_out(digest: &Digest<'_>) -> String {
+    let traffics = digest.report.undrawn().map_or(String::new(), |text| {
+        format!("<p class=\"aside\">The {text}; trunkline run --charts all draws all.</p>\n")
+    });
     let cells = digest.report.spots().len();
     if cells <= CELLS {
-        return String::new();
+        return traffics;
     }
     let curves = curves_cells(digest).min(cells);
     format!(
-        "<p class=\"aside\">Not all of the {cells} cells are drawn: charts of one cell show the first {CELLS}, curves \
+        "{traffics}<p class=\"aside\">Not all of the {cells} cells are drawn: charts of one cell show the first {CELLS}, curves \
          over message sizes the first {curves}; the tables and the CSV files hold all.</p>\n"
     )
 }

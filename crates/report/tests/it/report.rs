@@ -6,11 +6,12 @@ use std::path::Path;
 use trunkline_core::Time;
 use trunkline_engine::{EngineName, Note, NoteKind};
 use trunkline_measure::{
-    Cell, Conservation, Estimator, Key, Quantity, Sample, Samples, Table, Tolerance, compare,
+    Cell, Conservation, Estimator, Key, Quantity, Sample, Samples, Table, Tolerance, TrafficRun,
+    compare,
 };
 use trunkline_report::{
-    Axis, Embed, Figure, FigureKind, Point, Report, ReportError, Role, Scale, Series, Shown, chart,
-    columns, figures, page, terminal, write,
+    Axis, Charts, Embed, Figure, FigureKind, Point, Report, ReportError, Role, Scale, Series,
+    Shown, chart, columns, figures, page, terminal, write,
 };
 
 /// Compares with a kept file; `UPDATE_GOLDEN=1` writes it anew.
@@ -384,5 +385,38 @@ fn pictures_of_runs_are_shown_and_written() {
         assert!(text.contains(&format!("waits-{number}-ring.trace.json")));
         assert!(files[&format!("waits-{number}-ring.svg")].starts_with("<svg"));
         assert_eq!(files[&format!("waits-{number}-ring.trace.json")], "{}");
+    }
+}
+
+/// A run of so many traffics, each with a message of its own.
+fn crowd(traffics: usize) -> Report {
+    let mut report = fixture::report();
+    report.unavailable.clear();
+    report.runs.truncate(1);
+    let one = report.runs[0].traffic[1].clone();
+    let name = |index| format!("source-{index}");
+    report.runs[0].traffic =
+        (0..traffics).map(|index| TrafficRun { name: name(index), ..one.clone() }).collect();
+    report
+}
+
+#[test]
+fn of_many_traffics_the_first_have_charts_and_tables_hold_all() {
+    let charts = |files: &BTreeMap<String, String>| {
+        files.keys().filter(|name| name.ends_with(".svg")).count()
+    };
+    let (few, many) = (written(&crowd(20)), written(&crowd(3000)));
+    let all = written(&Report { charts: Charts::All, ..crowd(21) });
+    let none = written(&Report { charts: Charts::AtMost(0), ..crowd(20) });
+    assert_eq!(charts(&many), charts(&few));
+    assert_eq!((charts(&all) - 1) * 20, (charts(&few) - 1) * 21);
+    assert_eq!(charts(&none), 1, "the queues belong to no traffic");
+    let line = "charts show the first 20 of 3000 traffics, tables and CSV files hold all";
+    assert!(many["index.html"].contains(line) && many["index.html"].contains("--charts all"));
+    for name in ["cells.csv", "samples.csv", "run.json", "index.html"] {
+        assert!(many[name].contains("source-2999"), "{name}");
+    }
+    for whole in [&few, &all] {
+        assert!(!whole["index.html"].contains("charts show"));
     }
 }

@@ -492,6 +492,27 @@ fn what_has_no_effect_is_remarked() {
             "link.l.discipline has no effect: without a rate",
         ),
         (
+            "",
+            "",
+            "rate = '1Mbit/s'\ndiscipline = 'token-bucket:rate=1Mbit/s,mtu=1500'",
+            bulk.into(),
+            "link.l.discipline: mtu has no effect without a peak",
+        ),
+        (
+            "",
+            "",
+            "rate = '1Mbit/s'\nforward = { discipline = 'dualpi2:shift=9ms' }",
+            bulk.into(),
+            "link.l.forward.discipline: shift has no effect with scheduler = wrr",
+        ),
+        (
+            "",
+            "",
+            "rate = '1Mbit/s'\ndiscipline = 'dualpi2:classic=20%,scheduler=ts-fifo'",
+            bulk.into(),
+            "link.l.discipline: classic has no effect with scheduler = ts-fifo",
+        ),
+        (
             paid.as_str(),
             "processor = 'p'\ninterface = 'i'",
             "",

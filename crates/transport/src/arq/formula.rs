@@ -35,7 +35,8 @@ pub(super) fn interval(
     let keeps = pace.is_some_and(|pace| pace + 1.0 >= path.spacing);
     let path = &Circumstances { spacing: path.spacing.max(pace.unwrap_or_default()), ..*path };
     let together = if keeps { 1 } else { path.units.min(settings.frames as u64) };
-    let trip = nanos(path.answered).max(together as f64 * path.spacing);
+    // The first window goes at once; later ones find less before them.
+    let trip = nanos(path.answered) + together.saturating_sub(1) as f64 * path.spacing;
     if both(path) >= 1.0 {
         return Err("a way on which everything is lost".into());
     }
@@ -135,7 +136,8 @@ fn go_back(window: f64, path: &Circumstances, timeout: f64) -> Result<Formula, S
 }
 
 /// Each place of the window is a stop-and-wait of its own, as long as the receiver can hold what comes
-/// behind a gap; the line carries each frame as often as it is lost.
+/// behind a gap. While some places wait for their time-outs, k are left, which send a frame in each C / k, and no faster
+/// than the line. How many are left is a birth and death process: of the frames sent p go to wait for T − C.
 fn selective(settings: &Settings, path: &Circumstances, timeout: f64) -> Result<Formula, String> {
     let (t, c, p) = (path.spacing, nanos(path.answered), both(path));
     let window = settings.frames as f64;
@@ -151,10 +153,27 @@ fn selective(settings: &Settings, path: &Circumstances, timeout: f64) -> Result<
     let assumes = ALIKE.contains(&(line / own)).then_some(
         "a window that about fills the line: frames that are sent again wait for a turn there, which is left out; the rate is up to 6 % lower",
     );
-    let numbers =
-        format!("max(({c} + {p} / (1 − {p}) × {timeout}) / {window}, {t} / (1 − {p})) ns");
-    let found = formula(own.max(line), "max((C + p / (1 − p) × T) / N, t / (1 − p))", numbers);
-    Ok(Formula { assumes, ..found })
+    let numbers = format!("t {t}, C {c}, T {timeout} ns, N {window}, p {p}");
+    let interval = 1.0 / ((1.0 - p) * sent(settings.frames, (t, c), p * (timeout - c).max(0.0)));
+    let text = "1 / ((1 − p) Σ π(k) min(k / C, 1 / t)), π(k − 1) / π(k) = p (T − C) min(k / C, 1 / t) / (N − k + 1)";
+    Ok(Formula { assumes, ..formula(interval, text, numbers) })
+}
+
+/// The frames that so many places send in a nanosecond, of which each goes to wait for `waits` in the mean.
+fn sent(places: usize, (t, c): (f64, f64), waits: f64) -> f64 {
+    /// Weights count relative to one another; no sum may leave the range of numbers.
+    const LARGE: f64 = 1e200;
+    let (mut weight, mut all, mut sum) = (1.0, 0.0, 0.0);
+    for left in (0..=places).rev() {
+        let rate = if left == 0 { 0.0 } else { (left as f64 / c).min(1.0 / t) };
+        all += weight;
+        sum += weight * rate;
+        weight *= rate * waits / (places - left + 1) as f64;
+        if weight > LARGE {
+            [weight, all, sum] = [weight, all, sum].map(|it| it / LARGE);
+        }
+    }
+    sum / all
 }
 
 /// The probability that a frame or its answer is lost.
