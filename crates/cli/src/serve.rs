@@ -39,7 +39,7 @@ pub struct Args {
     #[arg(long, value_name = "RATE", help_heading = "Limits")]
     max_rate: Option<Rate>,
     /// Longest duration of a session
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = time,
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration,
           help_heading = "Limits")]
     max_duration: Span,
     /// Largest number of sessions at once
@@ -50,8 +50,8 @@ pub struct Args {
     #[arg(long, value_name = "BLOCKxN", default_value = "1024x7", help_heading = "Transports")]
     window: Window,
     /// TCP's receive buffer, which bounds the window [default: the system's, which grows]
-    #[arg(long, value_name = "SIZE", help_heading = "Transports")]
-    receive_buffer: Option<Size>,
+    #[arg(long, value_name = "SIZE", value_parser = receive_buffer, help_heading = "Transports")]
+    receive_buffer: Option<u32>,
     /// The largest window that this end of TCP offers [default: the system's, which grows]
     #[arg(long, value_name = "SIZE", value_parser = tcp_window, conflicts_with = "receive_buffer",
           help_heading = "Transports")]
@@ -71,6 +71,14 @@ Examples:
   trunkline serve --allow 192.168.7.0/24 --max-rate 100mbit --max-duration 60s
   trunkline serve --bind 127.0.0.1            # this host only: no key needed";
 
+/// A duration in which something can be done.
+fn duration(text: &str) -> Result<Span, String> {
+    match time(text)? {
+        Span::ZERO => Err("no session ends in no time: give some, such as 60s".into()),
+        some => Ok(some),
+    }
+}
+
 /// A time, hours too.
 fn time(text: &str) -> Result<Span, String> {
     let hours = text.strip_suffix('h').and_then(|hours| hours.trim().parse::<u64>().ok());
@@ -82,9 +90,18 @@ fn time(text: &str) -> Result<Span, String> {
 
 /// A window of TCP, in octets: from a small segment to what window scaling allows (RFC 7323 §2.3).
 pub fn tcp_window(text: &str) -> Result<u32, String> {
+    octets(text, "window of TCP")
+}
+
+/// A receive buffer, of as much as a window.
+fn receive_buffer(text: &str) -> Result<u32, String> {
+    octets(text, "receive buffer")
+}
+
+fn octets(text: &str, what: &str) -> Result<u32, String> {
     let size: Size = text.parse().map_err(|error: trunkline_core::ParseError| error.to_string())?;
     let octets = u32::try_from(size.bytes()).ok().filter(|n| (1024..=1 << 30).contains(n));
-    octets.ok_or_else(|| format!("'{text}' is no window of TCP: write one from 1KiB to 1GiB"))
+    octets.ok_or_else(|| format!("'{text}' is no {what}: write one from 1KiB to 1GiB"))
 }
 
 /// Serves until a signal comes.
@@ -96,7 +113,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         max_duration: args.max_duration,
         max_sessions: args.max_sessions as usize,
         window: (args.window.0, args.window.1),
-        receive_buffer: args.receive_buffer.map(|size| size.bytes() as usize),
+        receive_buffer: args.receive_buffer.map(|octets| octets as usize),
         tcp_window: args.tcp_window,
         congestion: args.congestion.clone(),
         ..Options::at(args.bind.at(args.port))
@@ -141,5 +158,26 @@ pub fn failure(error: ProbeError) -> Failure {
     match error {
         ProbeError::WrongUse(reason) => Failure::wrong_use(reason),
         other => Failure::failed(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_that_let_nothing_happen_are_refused() {
+        for wrong in ["0", "0s", "0h", "0ms"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(duration("2h"), Ok(Span::from_secs(7200)));
+        for wrong in ["0", "0B", "1023B", "9000000000GB", "2GiB"] {
+            let told = receive_buffer(wrong).unwrap_err();
+            assert!(wrong == "0" || told.contains("1KiB to 1GiB"), "{told}");
+        }
+        assert_eq!(receive_buffer("64KiB"), Ok(65536));
+        for wrong in ["0x7", "1024x0", "1024"] {
+            assert!(wrong.parse::<Window>().is_err(), "{wrong}");
+        }
     }
 }

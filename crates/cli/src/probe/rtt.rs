@@ -179,6 +179,7 @@ impl FromStr for Window {
             Some(Window(block.trim().parse().ok()?, outstanding.trim().parse().ok()?))
         });
         found
+            .filter(|&Window(block, outstanding)| block > 0 && outstanding > 0)
             .ok_or_else(|| format!("'{text}' is no window: write block and blocks, such as 1024x7"))
     }
 }
