@@ -75,14 +75,18 @@ fn whole(reading: &mut Reading<'_>, end: &Value) -> Option<()> {
     Some(())
 }
 
-/// Start, length and bytes of each interval, without those left out (`-O`) and the remnant at the end.
+/// Start, length and bytes of each interval, without those left out (`-O`) and the remnant at the end, which is short, or long
+/// if the server hears late that the client has ended.
 fn intervals(report: &Value) -> Vec<(Span, Span, u64)> {
     let listed = report.get("intervals").and_then(Value::as_array);
     let sums = listed.into_iter().flatten().filter_map(|entry| entry.get("sum"));
     let counted = sums.filter(|sum| sum.get("omitted").and_then(Value::as_bool) != Some(true));
     let mut found: Vec<_> = counted.filter_map(interval).collect();
-    let longest = found.iter().map(|&(_, span, _)| span).max().unwrap_or(Span::ZERO);
-    found.retain(|&(_, span, _)| span >= longest.scaled(1, 2));
+    let mut spans: Vec<Span> = found.iter().map(|&(_, span, _)| span).collect();
+    spans.sort_unstable();
+    let usual = spans.get(spans.len() / 2).copied().unwrap_or(Span::ZERO);
+    found.pop_if(|&mut (_, span, _)| span > usual.scaled(3, 2));
+    found.retain(|&(_, span, _)| span >= usual.scaled(1, 2));
     found
 }
 
@@ -156,5 +160,11 @@ mod tests {
             sum(0.0, 1.0, true), sum(0.0, 1.0, false), sum(1.0, 2.0, false), sum(2.0, 2.001, false),
         ]});
         assert_eq!(intervals(&report).len(), 2);
+        // The client's last word was lost, and came a second later.
+        let halves = (0..10).map(|at| sum(f64::from(at) / 2.0, f64::from(at + 1) / 2.0, false));
+        let late: Vec<Value> = halves.chain([sum(5.0, 6.2, false)]).collect();
+        let found = intervals(&serde_json::json!({"intervals": late}));
+        assert_eq!(found.len(), 10);
+        assert_eq!(found.last().map(|it| it.0), Some(Span::from_millis(4500)));
     }
 }
