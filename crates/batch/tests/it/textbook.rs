@@ -179,17 +179,23 @@ fn path(link: &str, transport: &str) -> String {
 
 /// The rate that the formulas give for a file over 1 Mbit/s and 50 ms, or why there is none; and the simulator's.
 fn both(link: &str, transport: &str) -> (Result<f64, String>, f64) {
-    let text = path(link, transport);
-    let scenario = Scenario::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
+    let (predicted, simulated, notes) = rates(&path(link, transport), 300.0);
+    (predicted.ok_or(notes), simulated)
+}
+
+/// The rates of a scenario, predicted and simulated over so many seconds, in bytes per second, and the formula's notes.
+fn rates(text: &str, seconds: f64) -> (Option<f64>, f64, String) {
+    let scenario = Scenario::parse(text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
     let run = trunkline_sim::run(&scenario[0]).expect("a run");
     assert_eq!(check(&run), []);
     let found = predictions(&scenario[0]).unwrap();
     let rate = found.list.iter().find(|found| found.what == What::Throughput);
     let predicted = match rate.map(|found| found.value) {
-        Some(Figure::Rate(rate)) => Ok(rate.millibytes_per_second() as f64 / 1e3),
-        _ => Err(found.notes.iter().map(|note| note.to_string()).collect()),
+        Some(Figure::Rate(rate)) => Some(rate.millibytes_per_second() as f64 / 1e3),
+        _ => None,
     };
-    (predicted, run.traffic[0].delivered_bytes as f64 / 300.0)
+    let notes = found.notes.iter().map(|note| note.to_string()).collect();
+    (predicted, run.traffic[0].delivered_bytes as f64 / seconds, notes)
 }
 
 /// A time-out below the round trip, a queue that overflows or drops early, answers or a sender that are slower than
@@ -277,14 +283,8 @@ fn places_that_wait_for_a_time_out_leave_the_line_to_the_others() {
         let text = path(&link, &keys).replace("delay = '50ms'\n", "");
         let text = text.replace("duration = '300s'", "duration = '9000s'");
         let text = format!("stop_after = '3h'\nsamples = 'none'\n{text}");
-        let scenario =
-            Scenario::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
-        let run = trunkline_sim::run(&scenario[0]).expect("a run");
-        let simulated = run.traffic[0].delivered_bytes as f64 / 9000.0;
-        let found = predictions(&scenario[0]).unwrap();
-        let found = found.list.iter().find(|found| found.what == What::Throughput);
-        let Some(Figure::Rate(rate)) = found.map(|found| found.value) else { panic!("no formula") };
-        let predicted = rate.millibytes_per_second() as f64 / 1e3;
+        let (predicted, simulated, notes) = rates(&text, 9000.0);
+        let predicted = predicted.unwrap_or_else(|| panic!("{keys}: {notes}"));
         assert!((predicted / simulated - 1.0).abs() < 0.015, "{keys}: {predicted} {simulated}");
     }
 }
@@ -298,15 +298,8 @@ fn waits_for_slots_are_in_the_formulas() {
             .replace("delay = '50ms'", &format!("delay = '{delay}'"))
             .replace("'1Mbit/s'", &format!("'{rate}'"))
             .replace("kind = 'greedy'", "kind = 'greedy'\nwrite = 100");
-        let scenario =
-            Scenario::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
-        let run = trunkline_sim::run(&scenario[0]).expect("a run");
-        let simulated = run.traffic[0].delivered_bytes as f64 / 300.0;
-        let found = predictions(&scenario[0]).unwrap();
-        let rate = found.list.iter().find(|found| found.what == What::Throughput);
-        let Some(Figure::Rate(rate)) = rate.map(|found| found.value) else { panic!("no formula") };
-        let predicted = rate.millibytes_per_second() as f64 / 1e3;
-        let notes: String = found.notes.iter().map(|note| note.to_string()).collect();
+        let (predicted, simulated, notes) = rates(&text, 300.0);
+        let predicted = predicted.unwrap_or_else(|| panic!("no formula: {notes}"));
         let range = notes.split("between ").nth(1).unwrap_or_else(|| panic!("no range: {notes}"));
         let bounds: Vec<f64> =
             range.split_whitespace().filter_map(|word| word.parse().ok()).collect();
