@@ -28,8 +28,8 @@ pub(crate) trait Wire: fmt::Debug + Send {
     /// Where this node is, as its peers have to know it.
     fn address(&self) -> Result<Address, NodesError>;
 
-    /// Tells where all nodes are.
-    fn meet(&mut self, peers: &[Address]) -> Result<(), NodesError>;
+    /// Tells where all nodes are. Returns the octets of theirs that it had to take out of what has come already.
+    fn meet(&mut self, peers: &[Address]) -> Result<Bytes, NodesError>;
 
     /// Sends octets to a node, in two parts that it puts together.
     fn send(&mut self, to: usize, parts: [&[u8]; 2]) -> Result<(), NodesError>;
@@ -206,12 +206,13 @@ impl Carrier {
         self.payload
     }
 
-    /// Tells where all nodes are, by their numbers, and which of them this one is.
+    /// Tells where all nodes are, by their numbers, and which of them this one is. What others than they have sent till now is
+    /// dropped.
     ///
     /// # Errors
-    /// If an address is of another kind than the carrier's.
+    /// If an address is of another kind than the carrier's, or the kernel refuses to hand over what has come.
     pub fn meet(&mut self, me: NodeId, peers: Vec<Address>) -> Result<(), NodesError> {
-        self.wire.meet(&peers)?;
+        self.rest = self.wire.meet(&peers)?;
         self.by_group = vec![false; peers.len()];
         self.begun = vec![0; peers.len()];
         (self.me, self.peers) = (me, peers);

@@ -114,7 +114,8 @@ impl Wire for Ethernet {
         Ok(Address::Ethernet(Mac(self.socket.mac())))
     }
 
-    fn meet(&mut self, peers: &[Address]) -> Result<(), NodesError> {
+    /// Whose frames those are that wait is seen when they are taken.
+    fn meet(&mut self, peers: &[Address]) -> Result<Bytes, NodesError> {
         let of = |peer: &Address| match *peer {
             Address::Ethernet(mac) => Ok(mac),
             Address::Udp(address) => Err(NodesError::Address {
@@ -124,7 +125,7 @@ impl Wire for Ethernet {
         };
         self.peers = peers.iter().map(of).collect::<Result<_, _>>()?;
         self.known = self.peers.iter().copied().collect();
-        Ok(())
+        Ok(Bytes::new())
     }
 
     fn send(&mut self, to: usize, parts: [&[u8]; 2]) -> Result<(), NodesError> {

@@ -5,10 +5,13 @@ use crate::carrier::{NAP, Wire};
 use crate::meeting::NOTHING;
 use crate::memory::{Blocks, frame_memory};
 use crate::{NodesError, wait_to_send};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg, setsockopt};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg_addr, sockopt};
+use rustix::net::{
+    RecvFlags, SendAncillaryBuffer, SendFlags, recv, recvfrom, sendmsg_addr, sockopt,
+};
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::{ErrorKind, IoSlice};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
@@ -115,6 +118,26 @@ impl Udp {
         }
     }
 
+    /// What has come already and waits: that of peers, one behind the other. Others' is dropped.
+    fn take_of_peers(&mut self) -> Result<Bytes, NodesError> {
+        let place = |it: &SocketAddr| (it.ip(), it.port());
+        let peers: BTreeSet<_> = self.peers.iter().map(place).collect();
+        let mut waiting = BytesMut::new();
+        loop {
+            match recvfrom(&self.socket, &mut self.buffer[..], RecvFlags::DONTWAIT) {
+                Ok((length, _, from)) => {
+                    let from = from.and_then(|it| SocketAddr::try_from(it).ok());
+                    if from.is_some_and(|it| peers.contains(&place(&it))) {
+                        waiting.extend_from_slice(&self.buffer[..length]);
+                    }
+                }
+                // An answer of a host to an earlier datagram.
+                Err(Errno::INTR | Errno::CONNREFUSED) => {}
+                Err(errno) => return nothing_came(errno).map(|_| waiting.freeze()),
+            }
+        }
+    }
+
     #[inline]
     fn send_at(&self, address: SocketAddr, parts: [&[u8]; 2]) -> Result<(), NodesError> {
         let parts = parts.map(IoSlice::new);
@@ -156,17 +179,20 @@ impl Wire for Udp {
         address.map(Address::Udp).map_err(NodesError::system("ask for the socket's address"))
     }
 
-    fn meet(&mut self, peers: &[Address]) -> Result<(), NodesError> {
+    fn meet(&mut self, peers: &[Address]) -> Result<Bytes, NodesError> {
         let of = |peer: &Address| match *peer {
             Address::Udp(address) => Ok(address),
             Address::Ethernet(mac) => {
                 Err(NodesError::Address { peer: mac.to_string(), wanted: "ADDRESS:PORT" })
             }
         };
+        std::thread::sleep(Duration::from_millis(60));
         self.peers = peers.iter().map(of).collect::<Result<_, _>>()?;
         // Of others it takes nothing. A system that cannot do this for so many lets strangers' datagrams pass.
-        let _ = take_only_from(self.socket.as_fd(), &self.peers);
-        Ok(())
+        if take_only_from(self.socket.as_fd(), &self.peers).is_err() {
+            return Ok(Bytes::new());
+        }
+        self.take_of_peers()
     }
 
     #[inline]

@@ -256,3 +256,25 @@ fn what_cannot_carry_is_told() {
     let error = open("tla", 8000);
     assert!(error.contains("8034") && error.contains("--frame 1466"), "{error}");
 }
+
+/// What came before a node knew its peers is theirs or nobody's: nothing could be refused till then.
+#[test]
+fn of_what_waits_when_nodes_meet_a_strangers_is_dropped() {
+    let [mut one, mut other] = [(); 2].map(|()| on_loopback(4, 100).unwrap());
+    let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let Address::Udp(at) = other.address().unwrap() else { panic!("it is a socket's") };
+    let peers = vec![one.address().unwrap(), other.address().unwrap()];
+    one.meet(NodeId(0), peers.clone()).unwrap();
+    let frame = |fragment: u32| Frame { to: Destination::Node(NodeId(1)), fragment, ..for_all() };
+    for number in 0..2 {
+        stranger.send_to(b"\0\0\x00\x02it cannot go on", at).unwrap();
+        one.send(&frame(number)).unwrap();
+    }
+    other.meet(NodeId(1), peers).unwrap();
+    one.send(&frame(2)).unwrap();
+    for number in 0..3 {
+        let came = other.receive(Duration::from_secs(5)).unwrap().expect("a frame");
+        assert_eq!(Frame::decode(came), Ok(frame(number)));
+    }
+    assert_eq!(other.receive(Duration::ZERO).unwrap(), None);
+}
