@@ -19,11 +19,12 @@ use trunkline_mover::{Control, Limit, PORT, Secret, SendOptions, Sending, Sent, 
 /// killed, the same command goes on with what is missing; while the receiver is away it is waited for. Progress is what the
 /// receiver has confirmed. The last line says what limited the transfer.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub struct Args {
-    /// Files and directories, and at the end the receiver: the code that it printed, its name or address, its port
-    /// if that is not 1818. Without a code a key is needed
-    #[arg(required = true, num_args = 2.., value_names = ["PATH", "[CODE@]HOST[:PORT]"])]
+    /// Files and directories, and at the end the receiver, [CODE@]HOST[:PORT]: the code that it printed, its name or
+    /// address, its port if that is not 1818. Without a code a key is needed
+    // Options may stand between them, and what stands in a row would have to be as many as are asked for.
+    #[arg(required = true, value_name = "PATH", num_args = 1..)]
     what: Vec<OsString>,
     #[command(flatten)]
     key: KeyArgs,
@@ -37,6 +38,7 @@ pub struct Args {
     json: bool,
 }
 
+const USAGE: &str = "trunkline send [OPTIONS] <PATH>... <[CODE@]HOST[:PORT]>";
 const EXAMPLES: &str = "\
 Examples:
   trunkline send results/ k7q-m2x@lab7.example.org
@@ -104,8 +106,11 @@ fn port_of(text: &str) -> Result<u16, String> {
 
 /// Sends.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let (target, paths) =
-        args.what.split_last().ok_or_else(|| Failure::wrong_use("no receiver"))?;
+    let Some((target, paths @ [_, ..])) = args.what.split_last() else {
+        return Err(Failure::wrong_use(
+            "a path and a receiver are needed: write trunkline send FILE CODE@HOST; `trunkline receive` prints the code",
+        ));
+    };
     let target = Target::read(target).map_err(Failure::wrong_use)?;
     let secret = match &target.code {
         Some(code) => Secret::Code(code.clone()),

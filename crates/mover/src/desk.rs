@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use trunkline_transfer::journal::directory_name;
-use trunkline_transfer::{Finished, Manifest, Sink, Source, TransferError};
+use trunkline_transfer::{Finished, Halt, Manifest, Sink, Source, TransferError};
 
 /// Something to do.
 #[derive(Debug)]
@@ -66,6 +66,7 @@ pub(crate) struct Wanted {
 pub(crate) struct Desk {
     tasks: Option<Sender<Task>>,
     done: Receiver<Done>,
+    halt: Halt,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -74,17 +75,30 @@ impl Desk {
     pub fn start(directory: PathBuf, replace: bool) -> Result<Desk, MoverError> {
         let (tasks, to_do) = channel();
         let (answers, done) = channel();
-        let clerk =
-            Clerk { directory, sink: None, standing: None, has_failed: false, replace, answers };
+        let halt = Halt::default();
+        let clerk = Clerk {
+            directory,
+            sink: None,
+            standing: None,
+            has_failed: false,
+            replace,
+            answers,
+            halt: halt.clone(),
+        };
         let thread = Builder::new().name("disk".into()).spawn(move || clerk.work(&to_do));
         let thread = thread.map_err(MoverError::system("cannot start a thread"))?;
-        Ok(Desk { tasks: Some(tasks), done, thread: Some(thread) })
+        Ok(Desk { tasks: Some(tasks), done, halt, thread: Some(thread) })
     }
 
     /// Gives it something to do.
     pub fn give(&self, task: Task) {
         // If the thread has gone it has said why.
         let _ = self.tasks.as_ref().map(|tasks| tasks.send(task));
+    }
+
+    /// Tells it to begin no end and to go on with none: what it reads and puts in place may take minutes.
+    pub fn halt(&self) {
+        self.halt.set();
     }
 
     /// What came of something, if anything has been done.
@@ -117,6 +131,7 @@ struct Clerk {
     has_failed: bool,
     replace: bool,
     answers: Sender<Done>,
+    halt: Halt,
 }
 
 impl Clerk {
@@ -221,6 +236,7 @@ impl Clerk {
     fn stands(&mut self, offer: &Offer, manifest: &[u8]) -> Option<()> {
         let manifest = Manifest::decode(manifest).ok()?;
         let mut standing = Source::standing(&self.directory, &manifest);
+        standing.heed(&self.halt);
         standing.unchanged().ok()?;
         let (entries, files) = (manifest.entries() as u64, manifest.files() as u64);
         let bytes = manifest.stream_bytes();
@@ -234,12 +250,14 @@ impl Clerk {
 
     fn open(&mut self, offer: &Offer) -> Result<Done, TransferError> {
         self.standing = None;
-        let sink = Sink::open(&self.directory, offer.identity, offer.chunk)?;
+        let mut sink = Sink::open(&self.directory, offer.identity, offer.chunk)?;
+        sink.heed(&self.halt);
         let (offer, sink) = self.sink.insert((*offer, sink));
         Ok(Done::Wanted(wanted(offer, sink)))
     }
 
     fn finish(&mut self, root: &[u8; 32]) -> Result<Done, TransferError> {
+        self.halt.check()?;
         let Some((offer, sink)) = &mut self.sink else {
             return match self.standing {
                 Some((finished, own)) if own == *root => Ok(Done::Finished(finished)),

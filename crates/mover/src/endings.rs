@@ -3,11 +3,15 @@
 use crate::desk::{Desk, Done, Task};
 use crate::tests::{There, key, options, places};
 use crate::words::{Answer, Offer};
-use crate::{CHUNK, Control, ReceiveOptions, Secret, Sending, receive, send};
+use crate::{
+    CHUNK, Control, MoverError, ReceiveOptions, Secret, SendOptions, Sending, Sent, receive, send,
+};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::spawn;
+use std::time::Duration;
 use trunkline_transfer::{Manifest, TransferError};
 
 /// The names in a directory.
@@ -41,6 +45,55 @@ fn a_failure_is_told_although_it_is_stopped() {
     there.control.stop();
     let told = there.end().unwrap_err().to_string();
     assert!(told.contains("is in the way"), "{told}");
+}
+
+/// A receiver that is stopped while it puts many files in place does not go on with that until they all are, and tells its sender,
+/// which would wait for it; both begun again, the rest gets there. On a busy machine all may be in place before.
+#[test]
+fn who_is_stopped_while_files_are_put_in_place_says_so() {
+    const FILES: usize = 1500;
+    let (dir, _, _) = places(0);
+    let tree = dir.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    (0..FILES).for_each(|it| fs::write(tree.join(it.to_string()), "data").unwrap());
+    let inbox = (0..8).map(|it| dir.path().join(format!("inbox {it}"))).find(|inbox| {
+        let there = There::start(inbox, key(), false);
+        let receiver = Arc::clone(&there.control);
+        let tell = &mut |what: &Sending| {
+            if matches!(what, Sending::Place { .. }) {
+                receiver.stop();
+            }
+        };
+        let sent = send_within(&options(&tree, there.address, key()), tell);
+        let got = there.end();
+        assert_eq!(sent.is_ok(), got.is_ok());
+        let Err(sent) = sent else { return false };
+        assert!(sent.to_string().contains("the receiver was stopped"), "{sent}");
+        assert!(matches!(got, Err(MoverError::Stopped)), "{got:?}");
+        true
+    });
+    let inbox = inbox.expect("it was never stopped before all was in place");
+    assert!(names(&inbox.join("tree")).len() < FILES);
+    let there = There::start(&inbox, key(), false);
+    let sent = send_within(&options(&tree, there.address, key()), &mut |_| {});
+    assert_eq!(sent.unwrap().had, 4 * FILES as u64);
+    assert_eq!(there.end().unwrap().moved, 0);
+    assert_eq!((names(&inbox), names(&inbox.join("tree")).len()), (vec!["tree".into()], FILES));
+}
+
+/// Sends, and is stopped after 20 seconds if it waits for ever.
+fn send_within(options: &SendOptions, tell: &mut dyn FnMut(&Sending)) -> Result<Sent, MoverError> {
+    let control = Arc::new(Control::default());
+    let (watched, (ended, end)) = (Arc::clone(&control), channel::<()>());
+    let watch = spawn(move || {
+        if end.recv_timeout(Duration::from_secs(20)) == Err(RecvTimeoutError::Timeout) {
+            watched.stop();
+        }
+    });
+    let sent = send(options, &control, tell);
+    drop(ended);
+    watch.join().unwrap();
+    sent
 }
 
 /// Of two senders of different files the later one is served, and the other is told so, and does not wait in silence.

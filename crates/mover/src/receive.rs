@@ -2,6 +2,7 @@
 
 mod asked;
 mod early;
+mod farewell;
 mod last;
 mod sort;
 
@@ -20,7 +21,8 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use trunkline_core::{Span, Time};
-use trunkline_transport::netblt::wire::{MOST_TEXT, Packet, Ports, Read, Terms};
+use trunkline_transfer::TransferError;
+use trunkline_transport::netblt::wire::{Packet, Ports, Read, Terms};
 use trunkline_transport::netblt::{Ending, Out};
 
 /// Sessions that are kept at most; the oldest without proof goes first.
@@ -217,15 +219,11 @@ impl End {
     ) -> Result<Got, MoverError> {
         loop {
             if control.is_stopped() {
-                // All is in its place, whether the sender has heard it or not.
-                if let Some((got, _)) = self.finished.take() {
-                    return Ok(got);
+                self.desk.halt();
+                // The disk says how far it has come, which may be the end.
+                if !self.finishing {
+                    return self.stopped();
                 }
-                if let Some((error, _)) = self.failed.take() {
-                    return Err(error);
-                }
-                self.give_up("the receiver was stopped; it can go on later");
-                return Err(MoverError::Stopped);
             }
             self.hear(tell)?;
             let now = self.link.now();
@@ -373,6 +371,8 @@ impl End {
                 self.begin_last_word(now);
                 self.tell_end(&Answer::Done);
             }
+            // How far it has come is in the journal.
+            Done::Failed(TransferError::Stopped) => self.finishing = false,
             Done::Failed(error) => {
                 self.finishing = false;
                 // What fails behind it fails because of it.
@@ -457,21 +457,6 @@ impl End {
         if let Some(guest) = self.sessions.iter_mut().find(|it| it.number == guest) {
             guest.session.say(&mut self.link, guest.at, ports, packet, data);
             self.link.flush();
-        }
-    }
-
-    /// Tells whoever is there that this end goes, and why.
-    fn give_up(&mut self, why: &str) {
-        let mut why = why.as_bytes().to_vec();
-        why.truncate(MOST_TEXT);
-        let now = self.link.now();
-        if let Some(Current { guest, connection, .. }) = &mut self.current {
-            let (guest, ports) = (*guest, connection.ports());
-            connection.quit(now, &why);
-            self.tell_guest(guest, ports, &Packet::Quit(why.clone()), &[]);
-        }
-        if let Some(pending) = self.pending.take() {
-            self.tell_guest(pending.guest, pending.ports, &Packet::Refused(why), &[]);
         }
     }
 

@@ -5,7 +5,7 @@ use crate::chunks::{Chunks, Job, Progress, read};
 use crate::flow::{Control, Flow, Octets, Outcome};
 use crate::link::Link;
 use crate::session::{Secret, Session};
-use crate::words::{Answer, Ask, Offer};
+use crate::words::{Answer, Ask, Offer, STOPPED};
 use crate::{Manner, MoverError, PACKETS, chunk};
 use serde::Serialize;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -258,6 +258,7 @@ impl Mover<'_> {
                     (false, ranges.into_iter().flatten().collect(), missing)
                 }
                 Some(Answer::Whole) => (false, Vec::new(), 0),
+                Some(Answer::Stopped) => return Err(MoverError::Gone(STOPPED.into())),
                 _ => return Err(MoverError::Broken("no answer to an offer")),
             };
             if missing == 0 && !is_headed {
@@ -385,6 +386,7 @@ impl Mover<'_> {
                     heard = self.flow.hear(session, connection)?;
                 }
                 Some(Answer::Differs) => return self.send_hashes(session),
+                Some(Answer::Stopped) => return Err(MoverError::Gone(STOPPED.into())),
                 // All of it stands there already: it is asked with the root.
                 Some(Answer::Whole) => self.had = Some(self.bytes),
                 // What was there has gone: it is offered again.

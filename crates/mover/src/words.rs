@@ -7,6 +7,9 @@
 use std::ops::Range;
 use trunkline_transport::netblt::wire::MOST_TEXT as MOST;
 
+/// What is said when the receiver's user stops it.
+pub const STOPPED: &str = "the receiver was stopped; it can go on later";
+
 /// What a sender says as it opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ask {
@@ -62,6 +65,8 @@ pub enum Answer {
     Differs,
     /// Everything is in its place.
     Done,
+    /// The receiver's user has stopped it before the end.
+    Stopped,
 }
 
 impl Ask {
@@ -120,6 +125,7 @@ impl Answer {
             Answer::Placing { done, all } => format!("placing done={done} all={all}"),
             Answer::Differs => "differs".into(),
             Answer::Done => "done".into(),
+            Answer::Stopped => "stopped".into(),
         }
         .into_bytes()
     }
@@ -137,6 +143,7 @@ impl Answer {
             "placing" => Answer::Placing { done: words.number("done")?, all: words.number("all")? },
             "differs" => Answer::Differs,
             "done" => Answer::Done,
+            "stopped" => Answer::Stopped,
             _ => return None,
         })
     }
@@ -214,6 +221,7 @@ mod tests {
             Answer::Placing { done: 3, all: u64::MAX },
             Answer::Differs,
             Answer::Done,
+            Answer::Stopped,
         ] {
             assert_eq!(Answer::read(&answer.text()), Some(answer));
         }

@@ -186,7 +186,6 @@ impl Wire for Udp {
                 Err(NodesError::Address { peer: mac.to_string(), wanted: "ADDRESS:PORT" })
             }
         };
-        std::thread::sleep(Duration::from_millis(60));
         self.peers = peers.iter().map(of).collect::<Result<_, _>>()?;
         // Of others it takes nothing. A system that cannot do this for so many lets strangers' datagrams pass.
         if take_only_from(self.socket.as_fd(), &self.peers).is_err() {

@@ -149,6 +149,9 @@ pub enum TransferError {
     /// The sink has ended, or is past the last chunk.
     #[error("the transfer is being finished and takes no more chunks: begin it anew")]
     Finished,
+    /// It was told to stop.
+    #[error("stopped: what came is kept; run again to go on")]
+    Stopped,
     /// Anything else that the system refused.
     #[error("cannot {doing} {}: {cause}: mend that and run again", shown(path))]
     Io {

@@ -29,6 +29,7 @@
 //! ```
 
 mod error;
+mod halt;
 mod hash;
 pub mod journal;
 mod manifest;
@@ -39,6 +40,7 @@ mod source;
 mod stream;
 
 pub use error::TransferError;
+pub use halt::Halt;
 pub use hash::root;
 pub use manifest::{Entry, Extent, Kind, MOST_DEPTH, MOST_NAME, MOST_PATH, Manifest, Mtime};
 pub use sink::{Finished, Sink};

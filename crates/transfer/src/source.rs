@@ -4,7 +4,7 @@ use crate::hash::{hash, root};
 use crate::recent::Recent;
 use crate::scan::{mtime, open};
 use crate::stream::{Piece, Stream};
-use crate::{Entry, Kind, Manifest, TransferError};
+use crate::{Entry, Halt, Kind, Manifest, TransferError};
 use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
@@ -18,11 +18,12 @@ pub struct Source {
     tops: Vec<(u32, PathBuf)>,
     stream: Option<(u32, Stream)>,
     recent: Recent,
+    halt: Halt,
 }
 
 impl Source {
     pub(crate) fn new(manifest: Manifest, tops: Vec<(u32, PathBuf)>) -> Source {
-        Source { manifest, tops, stream: None, recent: Recent::default() }
+        Source { manifest, tops, stream: None, recent: Recent::default(), halt: Halt::default() }
     }
 
     /// The files of a transfer as they stand beneath `directory` under their final names.
@@ -33,11 +34,16 @@ impl Source {
         Source::new(manifest.clone(), tops)
     }
 
+    /// [`Source::root`] ends with [`TransferError::Stopped`] when `halt` says so.
+    pub fn heed(&mut self, halt: &Halt) {
+        self.halt = halt.clone();
+    }
+
     /// Reads everything. Returns the hash of the whole, BLAKE3 over the hashes of its chunks of `chunk` bytes.
     ///
     /// # Errors
     /// The first file, link or directory that is not as the manifest has it (kind, size, time of change, target) or cannot be
-    /// read; chunks of no bytes.
+    /// read; chunks of no bytes; a [halt](Source::heed).
     pub fn root(&mut self, chunk: u32) -> Result<[u8; 32], TransferError> {
         if chunk == 0 {
             return Err(TransferError::NoChunk);
@@ -58,6 +64,7 @@ impl Source {
         }
         let (mut hashes, mut data) = (Vec::new(), Vec::new());
         for index in 0..self.manifest.stream_bytes().div_ceil(chunk.into()) {
+            self.halt.check()?;
             hashes.push(self.read(index, chunk, &mut data)?);
         }
         Ok(root(hashes.into_iter()))

@@ -244,6 +244,7 @@ fn what_is_wrong_is_told_in_a_line() {
         (&["send", file, "abc-234@127.0.0.1", "--rate", "100bit"], 2, "at least 167bit/s"),
         (&["receive", ".", "--raw", "--port", "99"], 2, "--raw"),
         (&["send", file, "abc-234@127.0.0.1:99", "--raw"], 2, "no ports"),
+        (&["send", file, "--raw", "abc-234@127.0.0.1:99"], 2, "no ports"),
     ] {
         let outcome = host.start(arguments).finish();
         assert_eq!(outcome.status.code(), Some(status), "{arguments:?}: {outcome:#?}");

@@ -42,13 +42,14 @@ impl Sink {
     ///
     /// # Errors
     /// Chunks that are missing, or were lost when the machine stopped, and are missing now; another root; names that
-    /// were taken meanwhile; whatever the system refuses. All data are kept then.
+    /// were taken meanwhile; whatever the system refuses; a [halt](Sink::heed). All data are kept then.
     pub fn finish(
         &mut self,
         root: &[u8; 32],
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Finished, TransferError> {
-        self.finish_with(root, progress, &mut || Ok(()))
+        let halt = self.halt.clone();
+        self.finish_with(root, progress, &mut || halt.check())
     }
 
     /// [`Sink::finish`] with a question before each step.

@@ -12,7 +12,7 @@ mod tests;
 use crate::hash::{hash, root};
 use crate::journal::{Contents, FILE as JOURNAL, Header, Journal, Record, boot, store};
 use crate::stream::Stream;
-use crate::{Manifest, TransferError};
+use crate::{Halt, Manifest, TransferError};
 use home::Home;
 use parts::Parts;
 use std::ops::Range;
@@ -32,6 +32,7 @@ pub struct Sink {
     parts: Parts,
     known: Option<Known>,
     is_over: bool,
+    halt: Halt,
 }
 
 /// The manifest and what follows from it.
@@ -72,13 +73,20 @@ impl Sink {
             opened.inspect_err(|_| home.remove_if(matches!(home.load(JOURNAL), Ok(None))))?;
         let parts = Parts::open(home.own(), home.path())
             .inspect_err(|_| home.remove_if(!has_begun(&contents)))?;
-        let mut sink = Sink { home, journal, contents, parts, known: None, is_over: false };
+        let (known, is_over, halt) = (None, false, Halt::default());
+        let mut sink = Sink { home, journal, contents, parts, known, is_over, halt };
         if let Some(octets) = sink.home.load(MANIFEST)?
             && let Some((manifest, replace)) = kept_manifest(&octets, &identity)
         {
             sink.know(manifest, replace);
         }
         Ok(sink)
+    }
+
+    /// What takes long, [`Sink::verify`] and [`Sink::finish`], ends with [`TransferError::Stopped`] when `halt` says so; opening and
+    /// finishing again goes on from there.
+    pub fn heed(&mut self, halt: &Halt) {
+        self.halt = halt.clone();
     }
 
     fn know(&mut self, manifest: Manifest, replace: bool) {
@@ -220,13 +228,14 @@ impl Sink {
     /// [`Sink::finish`] does so too.
     ///
     /// # Errors
-    /// No manifest yet; data that cannot be read.
+    /// No manifest yet; data that cannot be read; a [halt](Sink::heed).
     pub fn verify(&mut self) -> Result<u64, TransferError> {
         let doubtful = self.contents.confirmed.iter().filter(|(_, chunk)| chunk.doubtful);
         let doubtful: Vec<(u64, [u8; 32])> =
             doubtful.map(|(&index, chunk)| (index, chunk.hash)).collect();
         let (mut lost, mut data) = (0, Vec::new());
         for (index, confirmed) in doubtful {
+            self.halt.check()?;
             let known = self.known()?;
             let is_there = self.parts.read(&known.stream, index, &mut data)?;
             if is_there && hash(&data) == confirmed {
