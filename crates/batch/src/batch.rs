@@ -6,6 +6,7 @@ use crate::error::BatchError;
 use crate::pool::run_all;
 use crate::shown::shown;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use trunkline_core::Seed;
 use trunkline_engine::{Engine, EngineError, EngineName, Note, Pace, Run, SharedEngine, check};
 use trunkline_measure::key_text;
@@ -28,7 +29,7 @@ pub struct Batch {
 pub struct Progress {
     /// Runs done.
     pub done: usize,
-    /// The one that has just been done, or is being done and takes real time: engine and cell.
+    /// The one that has just been done, or is under way, and how far: engine and cell.
     pub label: String,
 }
 
@@ -69,7 +70,7 @@ impl Batch {
 
     /// Runs every cell in every engine, those in real time one by one after all others. What an engine
     /// cannot run is missing from the report, with the reason. `progress` is told of each run that is done,
-    /// from the threads that make them, and some times a second how far one in real time is.
+    /// from the threads that make them, and some times a second how far one under way is.
     ///
     /// # Errors
     /// If somebody ended a run.
@@ -147,8 +148,18 @@ fn made(
 ) -> Result<Vec<Made>, BatchError> {
     let (real, others): (Vec<usize>, Vec<usize>) =
         (0..jobs.len()).partition(|&job| jobs[job].engine.pace() == Pace::Real);
-    let told = |done, job: &usize| progress(Progress { done, label: jobs[*job].label() });
-    let work = |&job: &usize| jobs[job].run(&|_| ());
+    let ended = AtomicUsize::new(0);
+    let told = |done, job: &usize| {
+        ended.fetch_max(done, Ordering::Relaxed);
+        progress(Progress { done, label: jobs[*job].label() });
+    };
+    let work = |&job: &usize| {
+        let label = |what: &str| format!("{}, {what}", jobs[job].label());
+        let far = |what: &str| {
+            progress(Progress { done: ended.load(Ordering::Relaxed), label: label(what) });
+        };
+        jobs[job].run(&far)
+    };
     let quick = run_all(&others, threads, |&job| jobs[job].cost(), work, told);
     let mut made: Vec<(usize, Result<Made, BatchError>)> = others.into_iter().zip(quick).collect();
     for job in real {

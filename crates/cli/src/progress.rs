@@ -5,6 +5,7 @@ use crate::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
 use std::io::{IsTerminal, stderr};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -83,9 +84,13 @@ impl Drop for Progress {
     }
 }
 
-/// A bar for work on other threads, on a terminal only. Steps may be many and short.
+/// A bar for work on other threads; a line now and then if nobody watches a terminal. Steps may be many and short.
 #[derive(Clone)]
-pub struct Steps(ProgressBar);
+pub struct Steps {
+    bar: ProgressBar,
+    /// When the last line was due, and whether there are no more.
+    last: Arc<Mutex<(Instant, bool)>>,
+}
 
 /// Steps done, the time that the rest may take, and what is being done.
 const BAR: &str = "trunkline: [{bar:30}] {pos}/{len} {eta} {wide_msg}";
@@ -98,20 +103,34 @@ impl Steps {
         if let Ok(style) = ProgressStyle::with_template(BAR) {
             bar.set_style(style);
         }
-        Steps(bar)
+        Steps { bar, last: Arc::new(Mutex::new((Instant::now(), false))) }
     }
 
     /// Says that `done` of `total` steps are done, and what is being done.
     pub fn tell(&self, done: usize, total: usize, what: &str) {
-        self.0.set_length(total as u64);
-        self.0.set_position(done as u64);
-        self.0.set_message(harmless(what).to_string());
+        if self.bar.is_hidden() {
+            return self.tell_seldom(done, total, what);
+        }
+        self.bar.set_length(total as u64);
+        self.bar.set_position(done as u64);
+        self.bar.set_message(harmless(what).to_string());
+    }
+
+    fn tell_seldom(&self, done: usize, total: usize, what: &str) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (at, false) = *last
+            && at.elapsed() > SELDOM
+        {
+            *last = (Instant::now(), false);
+            output::tell(format_args!("[{done}/{total}] {}", harmless(what)));
+        }
     }
 
     /// Takes the bar away for good: work that was broken off may still tell of itself.
     pub fn end(&self) {
-        self.0.finish_and_clear();
-        self.0.set_draw_target(ProgressDrawTarget::hidden());
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).1 = true;
+        self.bar.finish_and_clear();
+        self.bar.set_draw_target(ProgressDrawTarget::hidden());
     }
 }
 

@@ -18,7 +18,8 @@ pub trait Engine: Debug + Send + Sync {
     /// In which time its runs pass.
     fn pace(&self) -> Pace;
 
-    /// Runs one cell of a scenario, lowered by whoever asks for the run, so that several engines see the same. `told` hears, some times a second, how far a run in real time is.
+    /// Runs one cell of a scenario, lowered by whoever asks for the run, so that several engines see the same. `told`
+    /// hears, some times a second, how far a run is that takes longer.
     ///
     /// # Errors
     /// [`EngineError::Refused`] if it cannot run the scenario, [`EngineError::BrokenOff`] if somebody ended the run.

@@ -14,8 +14,12 @@ pub use network::{
     TraceId,
 };
 
+use trunkline_core::{Span, Time};
 use trunkline_engine::{Engine, EngineError, EngineName, Pace, Run};
 use trunkline_scenario::{Network as Lowered, Scenario};
+
+/// Events between two words on how far a run is: some tens of milliseconds' work (a choice).
+const EVENTS: u32 = 1 << 17;
 
 /// The engine of virtual time.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,8 +34,8 @@ impl Engine for Simulator {
         Pace::Virtual
     }
 
-    fn run(&self, network: &Lowered<'_>, _: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
-        simulate(network).map_err(|error| EngineError::refused(&error))
+    fn run(&self, network: &Lowered<'_>, told: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
+        simulate(network, told).map_err(|error| EngineError::refused(&error))
     }
 }
 
@@ -41,14 +45,20 @@ impl Engine for Simulator {
 /// # Errors
 /// If a traffic has no way, or a transport's settings are out of range.
 pub fn run(scenario: &Scenario) -> Result<Run, SimError> {
-    simulate(&Lowered::of(scenario)?)
+    simulate(&Lowered::of(scenario)?, &|_| ())
 }
 
-fn simulate(network: &Lowered<'_>) -> Result<Run, SimError> {
+fn simulate(network: &Lowered<'_>, told: &(dyn Fn(&str) + Sync)) -> Result<Run, SimError> {
     let mut world = hosts::World::new(network)?;
-    world.run();
+    world.run(told);
     let mut run = world.into_run();
     let scenario = network.scenario();
-    scenario.clusters.iter().try_for_each(|spec| cluster::run(scenario, spec, &mut run))?;
+    scenario.clusters.iter().try_for_each(|spec| cluster::run(scenario, spec, &mut run, told))?;
     Ok(run)
+}
+
+/// How far a run is, in words.
+fn so_far(now: Time) -> String {
+    let micros = now.as_nanos() / 1_000;
+    format!("{} of virtual time", Span::from_micros(micros))
 }

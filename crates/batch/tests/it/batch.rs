@@ -196,3 +196,22 @@ fn what_has_no_effect_is_noted() {
     let notes = report(&text.replace("bytes =", "write = 4096\nbytes =")).notes();
     assert!(notes.iter().all(|it| it.note.kind != NoteKind::NoEffect), "{notes:?}");
 }
+
+/// A simulated run that takes a while says how far it is.
+#[test]
+fn a_long_simulated_run_tells_how_far_it_is() {
+    let text = "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[link]]\nbetween = ['a', 'b']\n\
+                rate = '10Gbit/s'\n[[traffic]]\nname = 't'\nkind = 'paced'\nfrom = 'a'\nto = 'b'\n\
+                size = 100\nrate = '1Gbit/s'\nduration = '200ms'\n";
+    let cells = Scenario::parse(text, "long.toml").unwrap();
+    let told = Mutex::new(Vec::new());
+    let batch = Batch { cells, engines: vec![sim()], threads: 2 };
+    batch.run(&|now| told.lock().unwrap().push((now.done, now.label))).unwrap();
+    let told = told.into_inner().unwrap();
+    let (last, before) = told.split_last().unwrap();
+    assert_eq!(last, &(1, "sim: long".to_string()));
+    let under_way = |(done, label): &(usize, String)| {
+        *done == 0 && label.starts_with("sim: long, ") && label.ends_with("ms of virtual time")
+    };
+    assert!(!before.is_empty() && before.iter().all(under_way), "{before:?}");
+}

@@ -20,7 +20,12 @@ use world::Cluster;
 ///
 /// # Errors
 /// If its nodes cannot be set up as described.
-pub(crate) fn run(scenario: &Scenario, spec: &Spec, run: &mut Run) -> Result<(), SimError> {
+pub(crate) fn run(
+    scenario: &Scenario,
+    spec: &Spec,
+    run: &mut Run,
+    told: &(dyn Fn(&str) + Sync),
+) -> Result<(), SimError> {
     let refused = |error: trunkline_transport::cstar::ClusterError| SimError::Cluster {
         cluster: spec.name.clone(),
         reason: error.to_string(),
@@ -28,7 +33,7 @@ pub(crate) fn run(scenario: &Scenario, spec: &Spec, run: &mut Run) -> Result<(),
     let nodes = (0..spec.layout.nodes).map(|node| spec.node(NodeId(node)).map_err(refused));
     let place = run.places.len() as u32;
     let mut cluster = Cluster::new(scenario, spec, nodes.collect::<Result<_, _>>()?, place);
-    cluster.run(Time::ZERO + scenario.stop_after);
+    cluster.run(Time::ZERO + scenario.stop_after, told);
     cluster.tell(run);
     Ok(())
 }

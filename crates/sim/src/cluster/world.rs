@@ -118,13 +118,24 @@ impl<'a> Cluster<'a> {
         ["processors", "windows", "medium"].map(|it| format!("{} {it}", spec.name))
     }
 
-    /// Runs until all programs have ended, something fails, nothing more happens, or `until`.
-    pub fn run(&mut self, until: Time) {
+    /// Runs until all programs have ended, something fails, nothing more happens, or `until`. `told` hears now and then
+    /// how far it is.
+    pub fn run(&mut self, until: Time, told: &(dyn Fn(&str) + Sync)) {
         (0..self.machines.len()).for_each(|node| self.step(node));
-        while !self.is_over() {
+        while self.goes_on(until) {
+            told(&crate::so_far(self.now));
+        }
+    }
+
+    /// Runs for a while; whether there is more to do.
+    fn goes_on(&mut self, until: Time) -> bool {
+        for _ in 0..crate::EVENTS {
+            if self.is_over() {
+                return false;
+            }
             let Some((at, due, entry)) = self.events.pop(until) else {
                 self.quiet = self.events.len() == 0;
-                return;
+                return false;
             };
             self.now = at;
             self.idle += 1;
@@ -142,6 +153,7 @@ impl<'a> Cluster<'a> {
             }
             self.stood_still = self.idle > LIVELOCK * self.machines.len() as u64;
         }
+        true
     }
 
     fn is_over(&self) -> bool {

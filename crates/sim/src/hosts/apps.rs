@@ -59,7 +59,6 @@ impl World<'_> {
     /// Tells an application what its last action came to, and does what it asks next.
     pub fn step(&mut self, id: EndId, outcome: Outcome) {
         let now = self.net.now();
-        self.watch_time();
         let end = &mut self.ends[id.index()];
         if end.doing == Doing::Ended {
             return;

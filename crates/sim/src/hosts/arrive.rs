@@ -122,6 +122,9 @@ impl World<'_> {
         if flying.departure.left + way != self.net.now() {
             return None;
         }
+        if way.is_zero() {
+            self.came_in_no_time();
+        }
         flying.trace = Some(trace);
         flying.each_message(|trail| {
             for share in self.net.hops(trace) {
@@ -331,7 +334,7 @@ mod tests {
         let scenario = Scenario::parse(&text, "test.toml").unwrap().pop().unwrap();
         let lowered = trunkline_scenario::Network::of(&scenario).unwrap();
         let mut world = World::new(&lowered).unwrap();
-        world.run();
+        world.run(&|_| ());
         let routes = world.ends.iter().map(|end| world.net.route_counts(end.route).in_flight);
         let in_flight = routes.sum();
         // New records are numbered on when none that was given back is left.

@@ -141,12 +141,12 @@ pub(crate) struct World<'a> {
     pub brought: Vec<Carried>,
     /// The record of a datagram that an ideal host reads now.
     pub at_once: Trail,
-    /// The instant of the applications' last step, and how many there were before it at that instant.
+    /// The instant at which data last came in no time, and how many packets of them there were before at that instant.
     pub standing: (Time, u32),
 }
 
-/// Steps of applications at one instant after which time is taken to stand still (a choice).
-const MOST_STEPS: u32 = 1_000_000;
+/// Packets with data that cross their path at one instant after which time is taken to stand still (a choice).
+const MOST_TIMELESS: u32 = 200_000;
 
 /// `span` so many times, saturating.
 pub(crate) fn times(span: Span, count: u64) -> Span {
@@ -154,13 +154,22 @@ pub(crate) fn times(span: Span, count: u64) -> Span {
 }
 
 impl<'a> World<'a> {
-    /// Runs to the end of all traffic, or to the latest end.
-    pub fn run(&mut self) {
+    /// Runs to the end of all traffic, or to the latest end. `told` hears now and then how far it is.
+    pub fn run(&mut self, told: &(dyn Fn(&str) + Sync)) {
         self.start_due();
+        while self.goes_on() {
+            told(&crate::so_far(self.net.now()));
+        }
+    }
+
+    /// Runs for a while; whether there is more to do.
+    fn goes_on(&mut self) -> bool {
         let until = Time::ZERO + self.scenario.stop_after;
-        while !self.stopped
-            && let Some(event) = self.net.next(until)
-        {
+        for _ in 0..crate::EVENTS {
+            if self.stopped {
+                return false;
+            }
+            let Some(event) = self.net.next(until) else { return false };
             self.copied();
             match event {
                 Event::Arrived(parcel) => self.arrived(parcel),
@@ -174,6 +183,7 @@ impl<'a> World<'a> {
             }
             self.settle_all();
         }
+        true
     }
 
     fn timer(&mut self, timer: Timer) {
@@ -437,19 +447,20 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Stops the run if its applications go on without any time passing: nothing on their path takes
-    /// time, and a workload that lasts for a time would never end.
-    pub fn watch_time(&mut self) {
+    /// Data have come in no time. Stops the run if that goes on: nothing on their path takes time, and a workload that
+    /// lasts for a time would never end. What is written or read at one instant is no sign of that: many flows
+    /// fill large buffers then.
+    pub fn came_in_no_time(&mut self) {
         let now = self.net.now();
-        let (since, steps) = self.standing;
-        self.standing = if since == now { (now, steps + 1) } else { (now, 0) };
-        if steps >= MOST_STEPS {
+        let (since, count) = self.standing;
+        self.standing = if since == now { (now, count + 1) } else { (now, 0) };
+        if count >= MOST_TIMELESS {
             self.stopped = true;
         }
     }
 
     /// Whether it was stopped for that reason.
     pub fn stood_still(&self) -> bool {
-        self.standing.1 >= MOST_STEPS
+        self.standing.1 >= MOST_TIMELESS
     }
 }

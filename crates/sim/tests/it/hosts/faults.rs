@@ -134,8 +134,39 @@ fn a_run_in_which_no_time_passes_ends() {
                 duration = \"1s\"\ntransport = \"urp\"\n";
     let run = run(text);
     assert_eq!(run.ended, Time::ZERO);
-    // Beside a word on the samples, of which a million steps make more than are kept.
+    // There may be a word on the samples beside, if there are more than are kept.
     assert!(run.notes.iter().any(|note| note.text.contains("no time passes")), "{:?}", run.notes);
+}
+
+/// No bits have a time where there is no rate, a token's neither, and no station of this ring delays them.
+#[test]
+fn a_token_takes_no_time_on_a_ring_without_a_rate() {
+    let ring = |latency: &str| {
+        format!(
+            "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[medium]]\nname = 'm'\nkind = 'token-ring'\n\
+             stations = ['a', 'b']\nstation_latency = '{latency}'\n\
+             [[traffic]]\nname = 'echo'\nkind = 'timed-echo'\nfrom = 'a'\nto = 'b'\nsizes = [1]\n\
+             duration = '1ms'\ntransport = 'urp'\n"
+        )
+    };
+    let still = run(&ring("0ns"));
+    assert_eq!(still.ended, Time::ZERO);
+    // A message, its answer, and the token's way on before each answer.
+    let moving = run(&ring("250ns"));
+    let late = traffic(&moving, "echo").samples.iter().nth(100).unwrap();
+    assert_eq!(late.end - late.start, Span::from_nanos(1500));
+}
+
+/// A thousand flows that fill their buffers octet by octet make more than a million writes before time passes.
+#[test]
+fn many_writes_at_one_instant_are_no_standstill() {
+    let text = "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[link]]\nbetween = ['a', 'b']\n\
+                rate = '100Mbit/s'\ndelay = '10ms'\n[[traffic]]\nname = 't'\nkind = 'greedy'\nfrom = 'a'\n\
+                to = 'b'\ncount = 1000\nwrite = 1\nduration = '20ms'\nwarm_up = '5ms'\ninterval = '5ms'\n\
+                transport = 'selective-repeat'\n";
+    let run = run(text);
+    let unfinished = run.notes.iter().find(|note| note.kind == NoteKind::Unfinished);
+    assert_eq!(unfinished, None);
 }
 
 /// Packets that overtake each other are outside what URP is made for. What it then delivers is noticed.
