@@ -61,6 +61,6 @@ impl Ring {
 /// How long `bits` take to send on the medium; no time without a rate.
 pub(super) fn time_of(ground: &Ground<'_>, bits: u32) -> Span {
     const SECOND: u128 = 1_000_000_000;
-    let rate = ground.medium.rate.map_or(u128::MAX, |rate| u128::from(rate.bits_per_second()));
-    Span::from_nanos((u128::from(bits) * SECOND).div_ceil(rate) as u64)
+    let Some(rate) = ground.medium.rate else { return Span::ZERO };
+    Span::from_nanos((u128::from(bits) * SECOND).div_ceil(rate.bits_per_second().into()) as u64)
 }
