@@ -63,7 +63,7 @@ pub enum SpecError {
     #[error("{what} is {found}: it must lie between {lowest} and {highest}")]
     Range {
         /// The setting.
-        what: &'static str,
+        what: String,
         /// The value found.
         found: String,
         /// Lowest allowed.
@@ -87,7 +87,7 @@ pub(crate) fn within<T: PartialOrd + std::fmt::Display + Copy>(
         return Ok(());
     }
     Err(SpecError::Range {
-        what,
+        what: what.into(),
         found: value.to_string(),
         lowest: lowest.to_string(),
         highest: highest.to_string(),
@@ -114,7 +114,29 @@ impl LinkSpec {
                 "a rate and a delivery trace were both given: leave one of them out".into(),
             ));
         }
-        self.states().iter().try_for_each(|state| state.check(self.framing))
+        let at_step =
+            |error: SpecError| SpecError::Conflict(format!("at a step of the schedule: {error}"));
+        let checked = self.states().iter().try_for_each(|state| state.check(self.framing));
+        checked.map_err(|error| match self.first_state().check(self.framing) {
+            Err(own) if own == error => error,
+            _ => at_step(error),
+        })?;
+        self.limits().try_for_each(|limit| self.check_limit(limit)).map_err(at_step)
+    }
+
+    /// The limits that its schedule sets.
+    fn limits(&self) -> impl Iterator<Item = Limit> {
+        self.schedule.steps.iter().filter_map(|(_, change)| match change {
+            Change::Limit(limit) => Some(*limit),
+            _ => None,
+        })
+    }
+
+    /// Checks the discipline with another limit.
+    fn check_limit(&self, limit: Limit) -> Result<(), SpecError> {
+        let mut discipline = self.discipline.clone();
+        discipline.set_limit(limit)?;
+        discipline.check_limit()
     }
 
     /// User bytes that can be under way at once beyond the queue: what the line can send within the
@@ -144,12 +166,15 @@ impl LinkSpec {
         std::iter::once(&mut self.impairments.loss).chain(scheduled)
     }
 
+    fn first_state(&self) -> State {
+        State { rate: self.rate, delay: self.delay, impairments: self.impairments.clone() }
+    }
+
     /// The states that the schedule goes through. In a second round a step may meet settings that the
     /// first round left behind.
     fn states(&self) -> Vec<State> {
         let rounds = if self.schedule.repeat.is_some() { 2 } else { 1 };
-        let mut state =
-            State { rate: self.rate, delay: self.delay, impairments: self.impairments.clone() };
+        let mut state = self.first_state();
         let mut states = Vec::new();
         let mut since = Span::ZERO;
         for (at, change) in (0..rounds).flat_map(|_| &self.schedule.steps) {

@@ -48,26 +48,34 @@ impl Settings for RedSettings {
 
     fn check(&self) -> Result<(), SpecError> {
         let (min, max) = (self.min, self.max);
-        let alike = std::mem::discriminant(&min) == std::mem::discriminant(&max);
-        if !alike || min.amount() >= max.amount() || self.weight.is_never() {
-            return Err(SpecError::Conflict(format!(
-                "min {min}, max {max}, weight {}: give a max above min in the same unit, and a weight above 0",
-                self.weight
-            )));
-        }
-        Ok(())
+        let problem = if !alike(min, max) {
+            format!(
+                "max {max} is in another unit than min {min}: give both in packets, bytes or cells"
+            )
+        } else if min.amount() >= max.amount() {
+            format!("max {max} is not above min {min}: give a larger max or a smaller min")
+        } else if self.weight.is_never() {
+            format!("weight {} never moves the average: give one above 0", self.weight)
+        } else {
+            return Ok(());
+        };
+        Err(SpecError::Conflict(problem))
     }
 
     fn check_limit(&self) -> Result<(), SpecError> {
         let (limit, min) = (self.limit, self.min);
-        let alike = std::mem::discriminant(&limit) == std::mem::discriminant(&min);
-        if alike && limit.amount() <= min.amount() {
+        if alike(limit, min) && limit.amount() <= min.amount() {
             return Err(SpecError::Conflict(format!(
-                "limit {limit} of red is not above its min {min}, so that nothing would be dropped early: give a larger limit or a smaller min"
+                "limit {limit} of the discipline red is not above its min {min}, so that nothing would be dropped early: give a larger limit or a smaller min"
             )));
         }
         Ok(())
     }
+}
+
+/// Whether two amounts are in one unit.
+fn alike(one: Limit, other: Limit) -> bool {
+    std::mem::discriminant(&one) == std::mem::discriminant(&other)
 }
 
 /// One queue under RED (Floyd and Jacobson, IEEE/ACM ToN 1993, figure 2), first in first out.

@@ -220,7 +220,10 @@ macro_rules! keys {
             #[allow(unused_variables, reason = "few ranges name other keys")]
             fn check_ranges(&self) -> Result<(), $crate::SpecError> {
                 let $Name { $($key,)+ } = *self;
-                $($($crate::discipline::settings::inside::<$type>($what, $key, $range)?;)?)+
+                $($(
+                    let place = (stringify!($key), stringify!($range));
+                    $crate::discipline::settings::inside::<$type>($what, $key, $range, place)?;
+                )?)+
                 Ok(())
             }
         }

@@ -80,7 +80,7 @@ impl ImpairmentSpec {
             && !(Span::from_nanos(1)..=LinkSpec::DELAY_MAX).contains(&reorder.extra)
         {
             return Err(SpecError::Range {
-                what: "the time for which a packet is held back",
+                what: "the time for which reorder holds a packet back".into(),
                 found: reorder.extra.to_string(),
                 lowest: Span::from_nanos(1).to_string(),
                 highest: LinkSpec::DELAY_MAX.to_string(),

@@ -204,13 +204,31 @@ fn count<T: std::str::FromStr>(text: &str, unit: &str, example: &str) -> Result<
     number.parse().map_err(|_| complaint())
 }
 
-/// Refuses a value outside `range`.
+/// Refuses a value of `key` outside `range`. If another key is an end of the range, as its source `text` tells, the
+/// complaint names that too.
 pub(crate) fn inside<T: Value>(
     what: &'static str,
     value: T,
     range: RangeInclusive<T::Bound>,
+    (key, text): (&str, &str),
 ) -> Result<(), SpecError> {
-    value.bound().map_or(Ok(()), |value| within(what, value, *range.start(), *range.end()))
+    let Some(value) = value.bound() else { return Ok(()) };
+    within(what, value, *range.start(), *range.end()).map_err(|error| match error {
+        SpecError::Range { what, found, lowest, highest } => {
+            let (low, high) = text.split_once("..=").unwrap_or_default();
+            let what = if what.contains(key) { what.into() } else { format!("{what} ({key})") };
+            let (lowest, highest) = (named(low, lowest), named(high, highest));
+            SpecError::Range { what, found, lowest, highest }
+        }
+        other => other,
+    })
+}
+
+/// The end of a range, with its name if it is another key.
+fn named(source: &str, end: String) -> String {
+    let source = source.trim();
+    let is_key = !source.is_empty() && source.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+    if is_key { format!("its {source} {end}") } else { end }
 }
 
 /// The ends of a range as text.
