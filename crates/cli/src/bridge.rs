@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         check_devices(&host, [a, b])?;
         check_backend(args.emulator.backend, [a, b])?;
         told.push(format!("{a} <-> {b}: {}", describe::path(path)));
-        told.extend(describe::idle_queue(path));
+        told.extend(describe::idle(path));
     }
     let plans = plans
         .into_iter()

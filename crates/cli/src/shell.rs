@@ -172,7 +172,7 @@ fn announce(names: &[String], paths: &[PathSpec]) {
         let Addresses { near, far, .. } = addresses(index);
         let name = if name.is_empty() { "peer" } else { name };
         output::tell(format_args!("{name} {far} (here {near}): {}", describe::path(path)));
-        describe::idle_queue(path).iter().for_each(output::tell);
+        describe::idle(path).iter().for_each(output::tell);
         if !carries_ipv6(path.mtu) {
             output::tell(format_args!("{name} has no IPv6, which needs --mtu 1280 or more"));
         }

@@ -4,7 +4,8 @@ use crate::network::{Over, Ways};
 use crate::{Host, ProtocolPlace, Scenario, Traffic, Transport, UDP_HEADER, Workload};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use trunkline_path::{DisciplineSpec, LinkSpec, Schedule};
+use trunkline_path::{DisciplineSpec, LinkSpec, MediumSpec, Schedule};
+use trunkline_transport::cstar::Frame;
 use trunkline_transport::tcp::{IP_HEADER, TCP_HEADER};
 
 /// Bytes of a trailer of URP (Hawley 1989 §1.1): a block takes so much more than its data.
@@ -26,6 +27,10 @@ pub enum About {
     Host(String),
     /// The link of this name, or one direction of it, as in `a>b`.
     Link(String),
+    /// The medium of this name.
+    Medium(String),
+    /// The cluster of this name.
+    Cluster(String),
     /// An axis of its grid.
     Axis(String),
 }
@@ -35,9 +40,12 @@ impl About {
     pub fn name(&self) -> Option<&str> {
         match self {
             About::Whole => None,
-            About::Traffic(name) | About::Host(name) | About::Link(name) | About::Axis(name) => {
-                Some(name)
-            }
+            About::Traffic(name)
+            | About::Host(name)
+            | About::Link(name)
+            | About::Medium(name)
+            | About::Cluster(name)
+            | About::Axis(name) => Some(name),
         }
     }
 }
@@ -67,6 +75,8 @@ impl About {
             About::Traffic(name) => write!(f, "traffic.{name}.{text}"),
             About::Host(name) => write!(f, "host.{name}.{text}"),
             About::Link(name) => write!(f, "link.{name}.{text}"),
+            About::Medium(name) => write!(f, "medium.{name}.{text}"),
+            About::Cluster(name) => write!(f, "cluster.{name}.{text}"),
             About::Axis(name) => write!(f, "{name} {text}"),
         }
     }
@@ -84,11 +94,21 @@ impl Scenario {
                 vec![("forward.", &*wire.forward), ("backward.", &*wire.backward)]
             };
             directions.into_iter().filter_map(move |(way, link)| {
-                idle(&wire.name, way, link).or_else(|| idle_key(&wire.name, way, link))
+                let about = || About::Link(wire.name.clone());
+                idle(&wire.name, way, link)
+                    .or_else(|| idle_bucket(about(), way, link))
+                    .or_else(|| idle_key(about(), way, &link.discipline))
             })
         });
+        let media = self.media.iter().flat_map(|it| {
+            of_medium(About::Medium(it.name.clone()), &it.spec, u64::from(self.mtu))
+        });
+        let clusters = self.clusters.iter().flat_map(|it| {
+            let largest = it.layout.frame + it.overhead + Frame::HEADER;
+            of_medium(About::Cluster(it.name.clone()), &it.medium, u64::from(largest))
+        });
         let hosts = self.hosts.iter().filter_map(unpaid);
-        traffic.chain(links).chain(hosts).collect()
+        traffic.chain(links).chain(media).chain(clusters).chain(hosts).collect()
     }
 
     fn of_traffic(&self, traffic: &Traffic, known: &Ways<'_>) -> Vec<Remark> {
@@ -294,12 +314,35 @@ fn idle(link: &str, way: &str, spec: &LinkSpec) -> Option<Remark> {
     })
 }
 
-/// A key of a discipline that counts only beside others.
-fn idle_key(link: &str, way: &str, spec: &LinkSpec) -> Option<Remark> {
-    spec.discipline.assumptions().idle.map(|text| Remark {
-        about: About::Link(link.into()),
-        text: format!("{way}discipline: {text}"),
+/// A shaper that lets through more than the line carries. A policer counts what comes.
+fn idle_bucket(about: About, way: &str, spec: &LinkSpec) -> Option<Remark> {
+    let assumed = spec.discipline.assumptions();
+    let (cap, rate) = (assumed.cap.filter(|_| assumed.early.is_none())?, spec.rate?);
+    (cap >= rate && spec.schedule == Schedule::default()).then(|| Remark {
+        about,
+        text: format!(
+            "{way}discipline has no effect: its rate of {cap} is not below that of the line, {rate}; give a lower one, or leave it out"
+        ),
     })
+}
+
+/// A key of a discipline that counts only beside others.
+fn idle_key(about: About, way: &str, discipline: &DisciplineSpec) -> Option<Remark> {
+    let text = format!("{way}discipline: {}", discipline.assumptions().idle?);
+    Some(Remark { about, text })
+}
+
+/// Keys of a medium whose largest frames have so many bytes.
+fn of_medium(about: About, spec: &MediumSpec, frame: u64) -> impl Iterator<Item = Remark> + use<> {
+    let small = spec.lossless_up_to().filter(|&most| most < frame).map(|most| Remark {
+        about: about.clone(),
+        text: format!(
+            "headroom has room for two frames of {most} bytes, and those of up to {frame} may be lost: give {} bytes more",
+            2 * (frame - most)
+        ),
+    });
+    let own = spec.idle().map(|text| Remark { about: about.clone(), text: text.into() });
+    idle_key(about, "", &spec.discipline).into_iter().chain(own).chain(small)
 }
 
 /// Blocks cost a host's processor something where the protocol runs on it.

@@ -21,7 +21,7 @@ pub struct Assumptions {
     pub bands: bool,
     /// Bytes of the largest packet that passes. `None` if all do.
     pub largest: Option<u32>,
-    /// A key that is not at its default and changes nothing beside the others, with the remedy. `None` if there is none.
+    /// A key that changes nothing beside the others as they were given, with the remedy. `None` if there is none.
     pub idle: Option<&'static str>,
 }
 

@@ -15,6 +15,18 @@ pub(super) const TARGET: Span = Span::from_millis(5);
 pub(super) const INTERVAL: Span = Span::from_millis(100);
 /// The longest interval that is accepted.
 pub(super) const INTERVAL_MAX: Span = Span::from_secs(100);
+/// The reason why CoDel does nothing in a queue of so little. `None` if it does something.
+pub(super) fn never_acts(limit: Limit, mtu: u32) -> Option<&'static str> {
+    let little = match limit {
+        Limit::Bytes(bytes) => bytes <= u64::from(mtu),
+        Limit::Packets(packets) => packets <= 1,
+        Limit::Cells(_) => false,
+    };
+    little.then_some(
+        "limit is not above mtu, so that CoDel never drops or marks; give a larger limit or a smaller mtu",
+    )
+}
+
 /// What a message calls a queue under CoDel.
 pub(super) const CODEL: &str = "CoDel";
 
@@ -51,7 +63,8 @@ impl Settings for CodelSettings {
     }
 
     fn assumptions(&self) -> Assumptions {
-        Assumptions::managed(CODEL, Standing::Delay(self.target))
+        let idle = never_acts(self.limit, self.mtu);
+        Assumptions { idle, ..Assumptions::managed(CODEL, Standing::Delay(self.target)) }
     }
 }
 

@@ -1,7 +1,9 @@
 //! Flow queueing with CoDel (RFC 8290), on demand by host and then by flow.
 
 use super::channels::{Channels, End, Turns, spread};
-use super::codel::{CODEL, Control, INTERVAL, INTERVAL_MAX, Law, NEVER, Source, TARGET};
+use super::codel::{
+    CODEL, Control, INTERVAL, INTERVAL_MAX, Law, NEVER, Source, TARGET, never_acts,
+};
 use super::links::{Links, List};
 use super::longest::Longest;
 use super::settings::{choice, settings};
@@ -84,8 +86,9 @@ impl Settings for FqCodelSettings {
 
     fn assumptions(&self) -> Assumptions {
         let standing = Standing::Delay(self.target);
+        let idle = never_acts(self.limit, self.mtu);
         let by_flow =
-            Assumptions { early: Some(CODEL), standing, ..Assumptions::turns(self.quantum) };
+            Assumptions { early: Some(CODEL), standing, idle, ..Assumptions::turns(self.quantum) };
         match self.hosts {
             None => by_flow,
             Some(_) => Assumptions { sharing: Sharing::Unknown, ..by_flow },

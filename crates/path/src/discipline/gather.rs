@@ -46,7 +46,9 @@ impl Settings for GatherSettings {
     }
 
     fn assumptions(&self) -> Assumptions {
-        Assumptions { batches: true, ..Assumptions::FIFO }
+        let idle = matches!(self.limit, Limit::Packets(most) if most < u64::from(self.count))
+            .then_some("count is above limit, so that no batch is full; give a larger limit or a smaller count");
+        Assumptions { batches: true, idle, ..Assumptions::FIFO }
     }
 }
 

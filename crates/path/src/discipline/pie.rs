@@ -49,7 +49,13 @@ impl Settings for PieSettings {
     }
 
     fn assumptions(&self) -> Assumptions {
-        Assumptions::managed(CONTROLLED, Standing::Delay(self.target))
+        let idle = (!self.ecn
+            && self.mark_below != <PieSettings as super::Keys>::with_limit(self.limit).mark_below)
+            .then_some(
+                "mark_below has no effect with ecn = false; give ecn = true, or leave it out",
+            );
+        let managed = Assumptions::managed(CONTROLLED, Standing::Delay(self.target));
+        Assumptions { idle, ..managed }
     }
 }
 

@@ -37,7 +37,10 @@ impl Settings for SfqSettings {
     }
 
     fn assumptions(&self) -> Assumptions {
-        Assumptions::turns(self.quantum)
+        let idle = (self.buckets == 1
+            && self.perturb != <SfqSettings as super::Keys>::with_limit(self.limit).perturb)
+            .then_some("perturb has no effect on one bucket; give more buckets, or leave it out");
+        Assumptions { idle, ..Assumptions::turns(self.quantum) }
     }
 }
 

@@ -49,6 +49,21 @@ macro_rules! media {
         }
 
         impl MediumSpec {
+            /// A key of its kind that changes nothing beside the others as they were given, with the remedy.
+            pub fn idle(&self) -> Option<&'static str> {
+                match &self.access {
+                    $(AccessSpec::$Access(it) => it.idle(),)+
+                }
+            }
+
+            /// Bytes of the largest frames of which it loses nothing, if it holds senders back and larger frames may be
+            /// lost all the same.
+            pub fn lossless_up_to(&self) -> Option<u64> {
+                match &self.access {
+                    $(AccessSpec::$Access(it) => it.lossless_up_to(self),)+
+                }
+            }
+
             /// Checks what depends on the number of stations, if that is in range.
             ///
             /// # Errors

@@ -73,6 +73,16 @@ trait AccessSettings: Keys + Copy {
     /// The access of an idle medium.
     fn build(self, ground: &Ground<'_>) -> Self::Access;
 
+    /// A key that changes nothing beside the others as they were given, with the remedy. `None` if there is none.
+    fn idle(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Bytes of the largest frames of which nothing is lost, if larger ones may be.
+    fn lossless_up_to(&self, _medium: &MediumSpec) -> Option<u64> {
+        None
+    }
+
     /// Checks what ranges alone do not say.
     ///
     /// # Errors

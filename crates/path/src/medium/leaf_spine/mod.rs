@@ -64,12 +64,15 @@ impl LeafSpineSettings {
     /// while that is under way, its frame begun last, what is on the cable and in front of the buffer, and the frame that
     /// made the buffer tell.
     fn headroom(&self, medium: &MediumSpec) -> u64 {
+        let worked_out = self.under_way(medium).saturating_add(2 * LARGEST_FRAME);
+        self.headroom.map_or(worked_out, u64::from)
+    }
+
+    /// The part of that beside the two frames.
+    fn under_way(&self, medium: &MediumSpec) -> u64 {
         let fastest = medium.rate.max(self.trunk_rate).map_or(0, Rate::bits_per_second);
         let way = medium.delay.as_nanos() * 2 + self.switch_latency.as_nanos();
-        let under_way = u128::from(fastest) * u128::from(way) / 8_000_000_000;
-        let worked_out =
-            u64::try_from(under_way).unwrap_or(u64::MAX).saturating_add(2 * LARGEST_FRAME);
-        self.headroom.map_or(worked_out, u64::from)
+        u64::try_from(u128::from(fastest) * u128::from(way) / 8_000_000_000).unwrap_or(u64::MAX)
     }
 }
 
@@ -84,6 +87,21 @@ impl AccessSettings for LeafSpineSettings {
     ];
 
     const MOST_STATIONS: usize = 1 << 14;
+
+    fn idle(&self) -> Option<&'static str> {
+        if self.headroom.is_some() && self.flow != Flow::Pause {
+            return Some("headroom has no effect without flow = pause; give that, or leave it out");
+        }
+        let marks = self.ecn_threshold.is_none_or(|threshold| threshold <= self.buffer);
+        (self.flow == Flow::Drop && !marks).then_some(
+            "ecn_threshold is above buffer, so that nothing is marked; give a lower one, or leave it out",
+        )
+    }
+
+    fn lossless_up_to(&self, medium: &MediumSpec) -> Option<u64> {
+        let for_frames = self.headroom(medium).saturating_sub(self.under_way(medium));
+        (self.flow == Flow::Pause).then_some(for_frames / 2)
+    }
 
     fn check(&self, medium: &MediumSpec) -> Result<(), SpecError> {
         if medium.rate.is_none() {
