@@ -386,10 +386,20 @@ fn small_window(flow: &Greedy<'_>, share: &Share) -> Option<String> {
         2.0..SMALL => "two or three segments",
         _ => return None,
     };
+    let error = match (flow.loss.max(flow.unheard), flow.tcp.ticks) {
+        (loss, _) if loss > TRIED => "far too high, for they were tried up to 30 % of loss",
+        (loss, true) if loss >= MANY => "two to three times too high",
+        _ => "wrong by a factor of two",
+    };
     Some(format!(
-        "windows of {size} ({window:.1}) live by time-outs more than the formulas know: the figures may be wrong by a factor of two"
+        "windows of {size} ({window:.1}) live by time-outs more than the formulas know: the figures may be {error}"
     ))
 }
+
+/// Losses up to which the formulas were held against the simulator, 30 % (docs/formulas.md, Losses both ways).
+const TRIED: f64 = 0.3001;
+/// Losses from which on time-outs of ticks are more than a factor of two longer than the formulas say, 20 % (there too).
+const MANY: f64 = 0.1999;
 
 /// What is to be said of a queue that overflows before windows fill it.
 fn short_queue(share: &Share) -> Option<String> {

@@ -42,6 +42,8 @@ pub(crate) struct Connection {
     pub limited: u32,
     /// Whether windows are counted in whole segments, as in Linux.
     pub whole: bool,
+    /// Whether time-outs come at the ticks of a slow clock, as in 4.4BSD.
+    pub ticks: bool,
 }
 
 /// The law of the congestion control that a scenario names, or of the profile's own.
@@ -100,6 +102,7 @@ impl Connection {
             telling,
             limited: if habits.limited_transmit { 2 } else { 0 },
             whole: habits.counts_segments,
+            ticks: habits.tick.is_some(),
         })
     }
 

@@ -409,6 +409,17 @@ fn small_windows_are_noted() {
     };
     assert!(noted(&by_loss(0.08)) && !noted(&by_loss(0.02)));
     assert!(noted_as(&by_loss(0.3), "less than two segments"));
+    assert!(noted_as(&by_loss(0.3), "wrong by a factor of two"));
+    assert!(noted_as(&by_loss(0.31), "far too high, for they were tried up to 30 % of loss"));
+    let bsd = |loss| {
+        let spec = lossy(link(10_000_000, MS.scaled(20, 1)), loss);
+        let mut net = alone(&spec, &transport("newreno", 1 << 16));
+        let Transport::Tcp(tcp) = &mut *net.traffic[0].transport else { panic!("TCP") };
+        tcp.profile = "bsd-reno".into();
+        net
+    };
+    assert!(noted_as(&bsd(0.1), "wrong by a factor of two"));
+    assert!(noted_as(&bsd(0.2), "two to three times too high"));
     // 41 segments of the path and 10 of the buffer: 3.2 for each of sixteen, 12.8 for each of four.
     let mut net = alone(&fifo(8_320_000, MS.scaled(20, 1), 10_400), &transport("newreno", 1 << 20));
     net.traffic[0].count = 16;
