@@ -279,7 +279,7 @@ proptest! {
         kind in 0usize..14, sends in prop::collection::vec((0u64..3_000_000, 1u32..3000), 1..100),
     ) {
         let plain = spec(KINDS[kind]);
-        let changing = spec(&format!("{} schedule=5s+limit=1p", KINDS[kind]));
+        let changing = spec(&format!("{} schedule=5s+limit=1c", KINDS[kind]));
         let mut changing = LinkSpec { delay: plain.delay, ..changing };
         changing.schedule.steps[0].0 = Span::from_secs(1_000_000);
         prop_assert_eq!(single(&plain, &sends), single(&changing, &sends));

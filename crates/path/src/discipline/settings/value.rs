@@ -216,7 +216,7 @@ pub(crate) fn inside<T: Value>(
     within(what, value, *range.start(), *range.end()).map_err(|error| match error {
         SpecError::Range { what, found, lowest, highest } => {
             let (low, high) = text.split_once("..=").unwrap_or_default();
-            let what = if what.contains(key) { what.into() } else { format!("{what} ({key})") };
+            let what = if what.contains(key) { what } else { format!("{what} ({key})") };
             let (lowest, highest) = (named(low, lowest), named(high, highest));
             SpecError::Range { what, found, lowest, highest }
         }
