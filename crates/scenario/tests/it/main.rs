@@ -4,5 +4,6 @@ mod damaged;
 mod examples;
 mod file;
 mod grids;
+mod remarks;
 mod scale;
 mod wrong_files;
