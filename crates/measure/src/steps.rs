@@ -8,9 +8,9 @@ use trunkline_core::{Cause, Span};
 /// Octets that lie in the measurement itself: enough for a packet over two links that waits at one of them.
 const SHORT: usize = 22;
 
-/// The parts of a measurement's time, in order. They are packed: of each step the distance of its place from that of
-/// the step before, with the cause in the lowest three bits, and its nanoseconds, both in groups of seven bits, the
-/// lowest first. Most places follow each other closely and most spans are short, so that a step takes some four octets
+/// The parts of a measurement's time, in order. They are packed: of each step an octet that tells the cause and how
+/// many octets follow, then the distance of its place from that of the step before, then its nanoseconds, the lowest
+/// octet first. Most places follow each other closely and most spans are short, so that a step takes some four octets
 /// instead of 16; those of a short way need no memory of their own.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<Step>", into = "Vec<Step>")]
@@ -30,7 +30,7 @@ impl Steps {
             Octets::Short(count, octets) => &octets[..usize::from(*count)],
             Octets::Long(octets) => octets,
         };
-        Unpacked { octets: octets.iter(), place: 0 }
+        Unpacked { octets, place: 0 }
     }
 
     /// The number of steps, which are counted.
@@ -50,53 +50,63 @@ impl Default for Steps {
     }
 }
 
+/// Octets that a distance takes, by its two bits in a step's first octet.
+const DISTANCES: [usize; 4] = [0, 1, 2, 4];
+/// Octets that a step takes at most, and those that are written beyond them.
+const STEP: usize = 1 + 4 + 8 + 8;
+
 /// Octets while they are packed.
-#[derive(Default)]
 struct Packer {
     count: usize,
-    short: [u8; SHORT],
-    /// All octets, once there are too many.
-    long: Vec<u8>,
+    last: [u8; 3 * STEP],
+    /// Those before them.
+    first: Vec<u8>,
 }
 
 impl Packer {
-    fn octet(&mut self, octet: u8) {
-        match self.short.get_mut(self.count) {
-            Some(place) => *place = octet,
-            None => {
-                if self.long.is_empty() {
-                    self.long.extend(self.short);
-                }
-                self.long.push(octet);
-            }
+    fn step(&mut self, cause: Cause, distance: u32, span: u64) {
+        if self.count > self.last.len() - STEP {
+            self.first.extend(&self.last[..self.count]);
+            self.count = 0;
         }
-        self.count += 1;
+        let bits = u32::BITS - distance.leading_zeros();
+        let kind = [0, 1, 2, 3, 3][bits.div_ceil(8) as usize];
+        let octets = (u64::BITS - (span | 1).leading_zeros()).div_ceil(8) as usize;
+        self.put(cause as u64 | (kind as u64) << 3 | (octets as u64 - 1) << 5, 1);
+        self.put(distance.into(), DISTANCES[kind]);
+        self.put(span, octets);
     }
 
-    fn number(&mut self, mut number: u64) {
-        while number >= 1 << 7 {
-            self.octet(number as u8 | 1 << 7);
-            number >>= 7;
+    /// Puts the lowest `octets` of a number behind those there are.
+    #[inline]
+    fn put(&mut self, number: u64, octets: usize) {
+        self.last[self.count..self.count + 8].copy_from_slice(&number.to_le_bytes());
+        self.count += octets;
+    }
+
+    fn packed(mut self) -> Octets {
+        let last = &self.last[..self.count];
+        if self.first.is_empty() && self.count <= SHORT {
+            let mut short = [0; SHORT];
+            short[..self.count].copy_from_slice(last);
+            return Octets::Short(self.count as u8, short);
         }
-        self.octet(number as u8);
+        self.first.extend(last);
+        Octets::Long(self.first.into())
     }
 }
 
 impl FromIterator<Step> for Steps {
     fn from_iter<I: IntoIterator<Item = Step>>(steps: I) -> Steps {
-        let (mut packer, mut before) = (Packer::default(), 0);
+        let mut packer = Packer { count: 0, last: [0; 3 * STEP], first: Vec::new() };
+        let mut before = 0;
         for Step { place, cause, span } in steps {
-            let distance = i64::from(place) - i64::from(before);
+            let distance = place.wrapping_sub(before) as i32;
             // The sign in the lowest bit.
-            let folded = (distance << 1 ^ distance >> 63) as u64;
-            packer.number(folded << 3 | cause as u64);
-            packer.number(span.as_nanos());
+            packer.step(cause, (distance << 1 ^ distance >> 31) as u32, span.as_nanos());
             before = place;
         }
-        Steps(match packer.long.is_empty() {
-            true => Octets::Short(packer.count as u8, packer.short),
-            false => Octets::Long(packer.long.into()),
-        })
+        Steps(packer.packed())
     }
 }
 
@@ -135,23 +145,18 @@ impl fmt::Debug for Steps {
 /// The steps of a [`Steps`] one after the other.
 #[derive(Debug, Clone)]
 pub struct Unpacked<'a> {
-    octets: std::slice::Iter<'a, u8>,
+    octets: &'a [u8],
     /// Of the step before.
     place: u32,
 }
 
 impl Unpacked<'_> {
+    /// The number in the next `octets`.
     #[inline]
-    fn number(&mut self) -> Option<u64> {
-        let (mut number, mut shift) = (0, 0);
-        loop {
-            let octet = *self.octets.next()?;
-            number |= u64::from(octet & 0x7f) << shift;
-            if octet < 1 << 7 {
-                return Some(number);
-            }
-            shift += 7;
-        }
+    fn number(&mut self, octets: usize) -> u64 {
+        let (number, rest) = self.octets.split_at(octets);
+        self.octets = rest;
+        number.iter().rev().fold(0, |number, octet| number << 8 | u64::from(*octet))
     }
 }
 
@@ -160,12 +165,13 @@ impl Iterator for Unpacked<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Step> {
-        let key = self.number()?;
-        let span = Span::from_nanos(self.number()?);
-        let folded = key >> 3;
-        let distance = (folded >> 1) as i64 ^ -((folded & 1) as i64);
-        self.place = self.place.wrapping_add(distance as u32);
-        Some(Step { place: self.place, cause: Cause::ALL[(key & 7) as usize], span })
+        let (kind, rest) = self.octets.split_first()?;
+        self.octets = rest;
+        let folded = self.number(DISTANCES[usize::from(kind >> 3 & 3)]) as u32;
+        let distance = folded >> 1 ^ (folded & 1).wrapping_neg();
+        self.place = self.place.wrapping_add(distance);
+        let span = Span::from_nanos(self.number(usize::from(kind >> 5) + 1));
+        Some(Step { place: self.place, cause: Cause::ALL[usize::from(kind & 7)], span })
     }
 }
 

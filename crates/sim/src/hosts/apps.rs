@@ -142,8 +142,7 @@ impl World<'_> {
             None => Steps::from(end.trail.steps()),
         };
         let end = &self.ends[id.index()];
-        let booked: Span = steps.iter().map(|step| step.span).sum();
-        debug_assert_eq!(booked, draft.end - draft.start);
+        debug_assert_eq!(steps.iter().map(|step| step.span).sum::<Span>(), draft.end - draft.start);
         let sample = Sample {
             flow: end.flow,
             index: draft.index,
