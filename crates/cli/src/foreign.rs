@@ -324,6 +324,5 @@ mod tests {
             let words = if verb == "probe" { vec![verb, "rtt"] } else { vec![verb] };
             assert_eq!(told(&words).as_deref(), Some(text), "{verb}");
         }
-        assert_eq!(told(&["send", "file"]), told(&["send"]));
     }
 }

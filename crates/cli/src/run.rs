@@ -108,15 +108,25 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let Outcome { report, violations } = made?;
     idle_axes(&report.runs).iter().for_each(|axis| warn(&axis.to_string()));
-    match args.json {
-        true => output::stream(|out| json(&report, out))?,
-        false => output::line(terminal(&report).trim_end())?,
-    }
+    let report = match args.json {
+        true => output::stream(|out| json(&report, out)).map(|()| report)?,
+        false => tabled(&watch, report)?,
+    };
     verdict(&report, &violations)?;
     let valid = validity::check(report.runs.iter(), args.effort);
     // The program ends: to give back every sample by itself would be a twentieth of a large run's work.
     std::mem::forget(report);
     valid
+}
+
+/// Prints the table. It is made on a thread as the runs were made on, in what they have given back.
+fn tabled(watch: &Watch, report: Report) -> Result<Report, Failure> {
+    let (report, text) = watch.during(move || {
+        let text = terminal(&report);
+        (report, text)
+    })?;
+    output::line(text.trim_end())?;
+    Ok(report)
 }
 
 /// Writes the report if that is asked for.

@@ -21,7 +21,7 @@ use trunkline_mover::{Control, Limit, PORT, Secret, SendOptions, Sending, Sent, 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub struct Args {
-    /// Files and directories, and at the end the receiver, [CODE@]HOST[:PORT]: the code that it printed, its name or
+    /// Files and directories, and at the end the receiver, `[CODE@]HOST[:PORT]`: the code that it printed, its name or
     /// address, its port if that is not 1818. Without a code a key is needed
     // Options may stand between them, and what stands in a row would have to be as many as are asked for.
     #[arg(required = true, value_name = "PATH", num_args = 1..)]

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 use trunkline_core::{Cause, Time};
 use trunkline_engine::Note;
-use trunkline_measure::{Sample, SenderClock, Spent, Step, Trail, Waiting};
+use trunkline_measure::{Sample, SenderClock, Spent, Steps, Trail, Waiting};
 use trunkline_workload::{Action, Application, Draft, Outcome};
 
 /// Actions that one end does before the others of its host get their turn.
@@ -277,13 +277,13 @@ impl End {
 
     /// The steps of a measurement's time. An interval of a greedy flow is no message's, and all of it
     /// is the path's.
-    fn steps_of(&self, draft: &Draft) -> Vec<Step> {
+    fn steps_of(&self, draft: &Draft) -> Steps {
         if (self.trail.origin(), self.trail.until()) == (draft.start, draft.end) {
-            return self.trail.steps().to_vec();
+            return self.trail.steps().into();
         }
         let mut whole = Trail::new(draft.start);
         whole.mark(draft.end, self.context.places.path, Cause::Host);
-        whole.steps().to_vec()
+        whole.steps().into()
     }
 
     /// Ends the application, whatever it is doing, and reports.

@@ -34,7 +34,7 @@ pub struct StateShare {
 /// The waterfall of the messages of one size, in order of time.
 pub(crate) fn of_messages(run: &Run, traffic: &TrafficRun, size: u64) -> Vec<Bar> {
     let samples = settled(traffic, size);
-    let steps = samples.iter().flat_map(|sample| sample.steps.iter().copied());
+    let steps = samples.iter().flat_map(|sample| sample.steps.iter());
     bars(run, steps, samples.len() as u64)
 }
 
@@ -67,7 +67,7 @@ fn bars(run: &Run, steps: impl Iterator<Item = Step>, count: u64) -> Vec<Bar> {
 
 /// The time of a cluster's laps by place and cause, longest first.
 pub(crate) fn of_laps(run: &Run, traffic: &TrafficRun) -> Vec<Bar> {
-    let steps = traffic.samples.iter().flat_map(|sample| sample.steps.iter().copied());
+    let steps = traffic.samples.iter().flat_map(|sample| sample.steps.iter());
     let mut bars = bars(run, steps, traffic.samples.len() as u64);
     bars.sort_by_key(|bar| std::cmp::Reverse(bar.span));
     bars

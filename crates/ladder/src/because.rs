@@ -135,7 +135,15 @@ mod tests {
             steps.iter().map(|&(cause, it)| Step { place: 0, cause, span: micros(it) }).collect();
         let total = steps.iter().map(|step| step.span).sum();
         let (start, end) = (Time::ZERO, Time::ZERO + total);
-        let sample = Sample { flow: 0, index: 0, size: 64, intended: start, start, end, steps };
+        let sample = Sample {
+            flow: 0,
+            index: 0,
+            size: 64,
+            intended: start,
+            start,
+            end,
+            steps: steps.into(),
+        };
         TrafficRun { name: "t".into(), samples: vec![sample].into(), ..TrafficRun::default() }
     }
 

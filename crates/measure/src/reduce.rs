@@ -100,7 +100,7 @@ impl TrafficRun {
     /// The time of the measurements of one size: the steps of all, or their sums by place and cause,
     /// in the order in which they first occurred.
     pub fn steps(&self, size: u64) -> Vec<Step> {
-        let kept = || self.of_size(size).flat_map(|sample| sample.steps.iter().copied()).collect();
+        let kept = || self.of_size(size).flat_map(|sample| sample.steps.iter()).collect();
         self.streamed(size).map_or_else(kept, |group| group.steps.clone())
     }
 
@@ -242,7 +242,7 @@ impl TrafficRun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Conservation;
+    use crate::{Conservation, Steps};
     use trunkline_core::Time;
 
     /// Transfers of 1000 bytes: for each flow the milliseconds that each took.
@@ -253,7 +253,7 @@ mod tests {
             for (index, &millis) in spans.iter().enumerate() {
                 let (flow, index, end) =
                     (flow as u32, index as u32, start + Span::from_millis(millis));
-                let steps = Vec::new();
+                let steps = Steps::default();
                 samples.push(Sample {
                     flow,
                     index,

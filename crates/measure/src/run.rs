@@ -1,6 +1,6 @@
 //! The measurements of a run: of each traffic, and of each direction of a link.
 
-use crate::{Course, Samples, Times};
+use crate::{Course, Samples, Steps, Times};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Counts, Span, Time};
@@ -73,7 +73,7 @@ pub struct Sample {
     /// When it ended.
     pub end: Time,
     /// The parts of the time from `start` to `end`, in order of time. The spans sum exactly to it.
-    pub steps: Vec<Step>,
+    pub steps: Steps,
 }
 
 impl Sample {
@@ -90,7 +90,11 @@ impl Sample {
     /// Whether it says no more of its time than that it went by at a host. So do engines that cannot look into the
     /// kernel.
     pub fn is_untold(&self) -> bool {
-        self.steps.is_empty() || self.steps.len() == 1 && self.steps[0].cause == Cause::Host
+        let mut steps = self.steps.iter();
+        match (steps.next(), steps.next()) {
+            (Some(step), None) => step.cause == Cause::Host,
+            (first, _) => first.is_none(),
+        }
     }
 
     /// The time booked under `cause`.

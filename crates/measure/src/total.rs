@@ -81,7 +81,7 @@ mod tests {
 
     fn sample(flow: u32, size: u64, from: u64, to: u64) -> Sample {
         let (start, end) = (at(from), at(to));
-        Sample { flow, index: 0, size, intended: start, start, end, steps: Vec::new() }
+        Sample { flow, index: 0, size, intended: start, start, end, steps: Default::default() }
     }
 
     fn course(bytes: u64, from: u64, to: u64) -> Course {

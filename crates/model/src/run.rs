@@ -63,7 +63,7 @@ fn sample(prediction: &Prediction, places: &mut Vec<String>) -> Option<Sample> {
         intended: Time::ZERO,
         start: Time::ZERO,
         end: Time::ZERO + total,
-        steps: steps(prediction, places),
+        steps: steps(prediction, places).into(),
     })
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use trunkline_core::Cause;
 use trunkline_engine::{EngineName, Note, Run};
-use trunkline_measure::{Course, LinkRun, Sample, Step, TrafficRun};
+use trunkline_measure::{Course, LinkRun, Sample, TrafficRun};
 
 /// The format's number. It rises when a field changes its meaning or goes; new fields do not raise it.
 pub const FORMAT: u32 = 2;
@@ -286,7 +286,7 @@ impl<'a> SampleJson<'a> {
     }
 }
 
-struct Steps<'a>(&'a [Step]);
+struct Steps<'a>(&'a trunkline_measure::Steps);
 sequence!(Steps, self => self.0.iter().map(|step| -> (u32, Cause, u64) {
     (step.place, step.cause, step.span.as_nanos())
 }));

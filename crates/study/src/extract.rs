@@ -184,7 +184,7 @@ mod tests {
             intended: at(start),
             start: at(start),
             end: at(end),
-            steps: Vec::new(),
+            steps: Default::default(),
         }
     }
 

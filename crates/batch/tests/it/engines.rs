@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use trunkline_batch::{Batch, Kept};
 use trunkline_engine::{Engine, EngineError, EngineName, Note, NoteKind, Pace, Run, SharedEngine};
-use trunkline_measure::TrafficRun;
+use trunkline_measure::{Step, TrafficRun};
 use trunkline_report::terminal;
 use trunkline_scenario::{Network, Scenario};
 use trunkline_sim::Simulator;
@@ -33,7 +33,8 @@ impl Engine for Slow {
         let twice = |traffic: TrafficRun| {
             let slower = traffic.samples.iter().cloned().map(|mut sample| {
                 sample.end += sample.delay();
-                sample.steps.iter_mut().for_each(|step| step.span = step.span.scaled(2, 1));
+                let twice = |step: Step| Step { span: step.span.scaled(2, 1), ..step };
+                sample.steps = sample.steps.iter().map(twice).collect();
                 sample
             });
             TrafficRun { samples: slower.collect(), ..traffic.clone() }

@@ -101,6 +101,8 @@ impl Samples {
             self.select();
         }
         self.kept.sort_by_key(|sample| (sample.flow, sample.end));
+        // Of what was expected some may have been lost.
+        self.kept.shrink_to_fit();
     }
 
     /// The number of measurements.
@@ -284,7 +286,7 @@ impl From<Vec<Sample>> for Samples {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Estimator, Quantity, Step, TrafficRun};
+    use crate::{Estimator, Quantity, Step, Steps, TrafficRun};
     use proptest::prelude::*;
     use trunkline_core::{Cause, Span};
 
@@ -293,10 +295,11 @@ mod tests {
         let start = Time::from_nanos(1_000_000_000 * u64::from(index));
         let span = Span::from_micros(micros);
         let wait = span.scaled(1, 3);
-        let steps = vec![
+        let steps = [
             Step { place: 1, cause: Cause::Queue, span: wait },
             Step { place: 0, cause: Cause::Propagate, span: span - wait },
         ];
+        let steps = steps.into_iter().collect();
         Sample { flow, index, size, intended: start, start, end: start + span, steps }
     }
 
@@ -433,7 +436,7 @@ mod tests {
         let mut samples = Samples::new(Keep::AtMost(0), Seed(1), false);
         (0..100).for_each(|index| samples.push(sample(0, index, 64, 100)));
         let mut odd = sample(0, 100, 64, 100);
-        odd.steps.truncate(1);
+        odd.steps = odd.steps.iter().take(1).collect();
         samples.push(odd.clone());
         assert!(samples.is_empty() && samples.told().any(|told| *told == odd));
         assert_eq!(samples.told().map(|told| told.end).max(), Some(odd.end), "and what ended last");
@@ -458,7 +461,7 @@ mod tests {
 
     #[test]
     fn measurements_that_do_not_say_where_their_time_went_are_counted() {
-        let untold = |index| Sample { steps: Vec::new(), ..sample(0, index, 64, 100) };
+        let untold = |index| Sample { steps: Steps::default(), ..sample(0, index, 64, 100) };
         for keep in [Keep::All, Keep::AtMost(1)] {
             let run = of(&[vec![100; 30]], keep);
             assert!(!run.any_untold(64) && !run.any_untold(65));

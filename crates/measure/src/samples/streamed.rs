@@ -93,7 +93,7 @@ impl Streamed {
         self.untold += u64::from(sample.is_untold());
         self.bytes += sample.size;
         self.extend(sample.flow, (sample.start, sample.end));
-        sample.steps.iter().for_each(|step| self.book(*step));
+        sample.steps.iter().for_each(|step| self.book(step));
         let series = self.flows.entry(sample.flow).or_default();
         for quantity in [Quantity::Delay, Quantity::Response, Quantity::Rate] {
             let (at, value) = (place(quantity), quantity.of(sample));
@@ -304,6 +304,7 @@ impl Weighted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Steps;
 
     /// Of very many traffics with few measurements each, none makes a histogram.
     #[test]
@@ -312,7 +313,7 @@ mod tests {
         for index in 0..300 {
             let start = Time::from_nanos(1_000_000 * u64::from(index));
             let end = start + Span::from_nanos(1_000_000 + 7_919 * u64::from(index));
-            let (intended, steps) = (start, Vec::new());
+            let (intended, steps) = (start, Steps::default());
             streamed.add(&Sample { flow: 0, index, size: 1500, intended, start, end, steps });
         }
         for values in &streamed.spread {

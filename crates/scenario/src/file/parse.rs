@@ -128,14 +128,16 @@ fn headers(text: &str) -> impl Iterator<Item = usize> {
     Source::new(text).lex().filter_map(header)
 }
 
-/// The text with blanks in place of `parts`, so that what is left stands at its place.
+/// The text with blanks in place of `parts`, so that what is left stands at its place. It ends with what is left: the
+/// parser makes room for seven times its text, however empty that is.
 fn without(text: &str, parts: &[Range<usize>]) -> String {
-    let mut rest = String::with_capacity(text.len());
-    for part in parts {
-        rest.push_str(&text[rest.len()..part.start]);
-        rest.extend(std::iter::repeat_n(' ', part.len()));
+    let starts = std::iter::once(0).chain(parts.iter().map(|part| part.end));
+    let ends = parts.iter().map(|part| part.start).chain([text.len()]);
+    let mut rest = String::new();
+    for (start, end) in std::iter::zip(starts, ends).filter(|(start, end)| start < end) {
+        rest.extend(std::iter::repeat_n(' ', start - rest.len()));
+        rest.push_str(&text[start..end]);
     }
-    rest.push_str(&text[rest.len()..]);
     rest
 }
 
@@ -271,6 +273,14 @@ mod tests {
             }
         }
         assert!(in_parts(TRICKY[0]).is_some() && in_parts(TRICKY[1]).is_some());
+    }
+
+    #[test]
+    fn what_is_left_ends_where_it_ends() {
+        let text = "a = 1\n[[b]]\nc = 2\n[d]\n[[b]]\nc = 3\n";
+        let blanks = " ".repeat("[[b]]\nc = 2\n".len());
+        assert_eq!(without(text, &elements(text)), format!("a = 1\n{blanks}[d]\n"));
+        assert_eq!(without("[[b]]\n[[b]]\n", &[0..6, 6..12]), "");
     }
 
     proptest! {

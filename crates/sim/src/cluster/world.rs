@@ -395,6 +395,7 @@ impl<'a> Cluster<'a> {
         for steps in cut(self.machines[0].path.steps(), parts) {
             let end = start + steps.iter().map(|it| it.span).sum::<Span>();
             let (flow, index, size) = (0, self.laps, lap.bytes);
+            let steps = steps.into();
             self.samples.push(Sample { flow, index, size, intended: start, start, end, steps });
             self.laps += 1;
             start = end;

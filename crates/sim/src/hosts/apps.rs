@@ -4,7 +4,7 @@ use super::end::Doing;
 use super::jobs::{EndId, Job, Timer};
 use super::world::World;
 use trunkline_core::{Cause, Span};
-use trunkline_measure::{Sample, SenderClock, Waiting};
+use trunkline_measure::{Sample, SenderClock, Steps, Waiting};
 use trunkline_workload::{Action, Draft, Outcome};
 
 impl World<'_> {
@@ -137,12 +137,11 @@ impl World<'_> {
     fn keep(&mut self, id: EndId, draft: Draft) {
         let end = &self.ends[id.index()];
         let steps = match &end.intervals {
-            Some(_) => self.interval_steps(id, &draft),
-            None => end.trail.steps().to_vec(),
+            Some(_) => self.interval_steps(id, &draft).into(),
+            None => Steps::from(end.trail.steps()),
         };
         let end = &self.ends[id.index()];
-        let booked: Span = steps.iter().map(|step| step.span).sum();
-        debug_assert_eq!(booked, draft.end - draft.start);
+        debug_assert_eq!(steps.iter().map(|step| step.span).sum::<Span>(), draft.end - draft.start);
         let sample = Sample {
             flow: end.flow,
             index: draft.index,

@@ -111,6 +111,8 @@ impl<'a> Builder<'a> {
         let scenario = lowered.scenario();
         let mut net = Network::new(scenario.seed);
         net.note_copies();
+        let shared = |lane: &&Lane<'_>| matches!(lane, Lane::Station { .. });
+        net.expect_links(lowered.lanes().iter().filter(|lane| !shared(lane)).count());
         let mut builder = Builder {
             lowered,
             scenario,

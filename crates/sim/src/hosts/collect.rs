@@ -135,7 +135,7 @@ impl World<'_> {
     }
 
     fn link_runs(&mut self, mut early: u64) -> Vec<LinkRun> {
-        let mut runs = Vec::new();
+        let mut runs = Vec::with_capacity(self.lanes.len());
         for (lane, &id) in std::iter::zip(self.lowered.lanes(), &self.lanes) {
             if !lane.is_reported() {
                 continue;

@@ -1,9 +1,9 @@
 //! The order of events: what waits for what, starts, ends, and whose end is whose.
 
 use super::jobs::EndId;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use trunkline_scenario::Network;
+use trunkline_scenario::{Network, Start, Traffic};
 
 /// The course of a scenario's traffic. What happens to one of them is looked up here, so that a run of many takes no
 /// longer for each than a run of few.
@@ -12,6 +12,7 @@ pub(crate) struct Course {
     /// By index. What is ready at the same instant goes by the order of names, so that that of declarations decides
     /// nothing.
     members: Vec<Member>,
+    /// That for which others wait, or until whose end they go on.
     named: HashMap<String, usize>,
     /// Traffic that has not started, in the order of names.
     waiting: Vec<usize>,
@@ -32,8 +33,9 @@ impl Course {
     pub fn new(network: &Network<'_>) -> Course {
         let traffic = &network.scenario().traffic;
         let order: Vec<usize> = network.traffic().indices().collect();
-        let names = traffic.iter().map(|traffic| traffic.name.clone());
-        let named: HashMap<String, usize> = std::iter::zip(names, 0..).collect();
+        let awaited: HashSet<&str> = traffic.iter().flat_map(awaited).collect();
+        let known = std::iter::zip(traffic, 0..).filter(|(it, _)| awaited.contains(&*it.name));
+        let named = known.map(|(it, index)| (it.name.clone(), index)).collect::<HashMap<_, _>>();
         let mut members: Vec<Member> = traffic.iter().map(|_| Member::default()).collect();
         for &index in &order {
             let until = traffic[index].until.as_ref().and_then(|name| named.get(name));
@@ -47,6 +49,7 @@ impl Course {
         self.members[traffic].ends = ends;
     }
 
+    /// The index of traffic that other traffic names.
     pub fn named(&self, name: &str) -> Option<usize> {
         self.named.get(name).copied()
     }
@@ -91,4 +94,13 @@ impl Course {
     pub fn is_over(&self) -> bool {
         self.going == 0
     }
+}
+
+/// The traffic that this one names: for which it waits, and until whose end it goes on.
+fn awaited(traffic: &Traffic) -> impl Iterator<Item = &str> {
+    let before = match &traffic.start {
+        Start::AfterBytes(other, _) | Start::AfterEnd(other) => Some(other),
+        Start::At(_) => None,
+    };
+    before.into_iter().chain(&traffic.until).map(String::as_str)
 }

@@ -23,30 +23,40 @@ pub(crate) enum Sent {
     Datagram(Option<Posted>),
 }
 
-/// A segment of TCP as it is on the wire, without what its sender alone knows.
+/// A segment of TCP as it is on the wire, without what its sender alone knows: 48 bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Wire {
-    pub data: Extent,
+    /// The place of its octets in the stream, and their number.
+    offset: u64,
+    len: u32,
     pub ecn: Ecn,
     seq: Seq,
     ack: Seq,
     window: u16,
     flags: Flags,
-    timestamps: Option<Timestamps>,
+    /// Whether there are time stamps, and these: apart, an option's mark would need a word of its own.
+    is_stamped: bool,
+    stamps: [u32; 2],
     rare: Option<Box<Rare>>,
 }
 
 impl From<Segment<Extent>> for Wire {
     fn from(segment: Segment<Extent>) -> Wire {
         let Segment { data, ecn, seq, ack, window, flags, timestamps, rare, .. } = segment;
-        Wire { data, ecn, seq, ack, window, flags, timestamps, rare }
+        let Extent { offset, len } = data;
+        let (is_stamped, stamps) =
+            (timestamps.is_some(), timestamps.map_or([0; 2], |it| [it.value, it.echo]));
+        Wire { offset, len, ecn, seq, ack, window, flags, is_stamped, stamps, rare }
     }
 }
 
 impl Wire {
     /// The segment as its receiver gets it now, with the congestion bits that its packet came with.
     pub fn heard(self, now: Time, ecn: Ecn) -> Segment<Extent> {
-        let Wire { data, seq, ack, window, flags, timestamps, rare, .. } = self;
+        let Wire { offset, len, seq, ack, window, flags, is_stamped, stamps, rare, .. } = self;
+        let [value, echo] = stamps;
+        let timestamps = is_stamped.then_some(Timestamps { value, echo });
+        let data = Extent { offset, len };
         Segment { ecn, timestamps, rare, ..Segment::new(seq, ack, flags, window, data, now) }
     }
 }
@@ -62,7 +72,7 @@ impl Sent {
     /// Whether it is only a control, or an acknowledgement.
     pub fn is_control(&self) -> bool {
         match self {
-            Sent::Segment(segment) => segment.data.len == 0,
+            Sent::Segment(segment) => segment.len == 0,
             Sent::Frame(frame) => frame.1.is_none(),
             Sent::Datagram(_) => false,
         }
@@ -153,5 +163,15 @@ impl Segments {
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_on_their_way_are_small() {
+        assert_eq!((size_of::<Wire>(), size_of::<Sent>(), size_of::<Option<Slot>>()), (48, 48, 64));
     }
 }

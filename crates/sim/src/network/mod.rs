@@ -106,6 +106,11 @@ impl Network {
         }
     }
 
+    /// Makes room for so many links more, so that they need not be moved while they are added.
+    pub(crate) fn expect_links(&mut self, count: usize) {
+        self.stations.reserve_exact(count);
+    }
+
     /// Adds a link; `name` names its stream of randomness.
     pub fn add_link(&mut self, spec: &LinkSpec, name: &str) -> LinkId {
         let id = self.stations.len() as u32;

@@ -169,7 +169,7 @@ fn a_run_that_fails_is_named_and_its_cells_are_missing() {
 fn a_run_that_breaks_a_law_is_a_failure() {
     let breaks = |scenario: &Scenario| {
         let mut run = engine(scenario)?;
-        run.traffic[0].samples[3].steps.clear();
+        run.traffic[0].samples[3].steps = Default::default();
         Ok(run)
     };
     let found = result(STUDY, breaks);

@@ -31,7 +31,7 @@ mod tests {
         let run = read_recorded("curl x", include_str!("../../../tests/data/curl.json"), None);
         let [sample] = &run.samples[..] else { panic!("{run:?}") };
         assert_eq!((sample.size, sample.delay()), (432, Span::from_micros(26_983)));
-        assert_eq!(sample.steps[0].span, Span::from_micros(26_899));
+        assert_eq!(sample.steps.iter().next().unwrap().span, Span::from_micros(26_899));
         assert_eq!(sample.end.as_nanos(), 12_000_000_000);
     }
 }

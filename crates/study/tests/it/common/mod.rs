@@ -141,7 +141,7 @@ fn samples(flow: u32, plan: &[(u64, u32)], extra: u64) -> Vec<Sample> {
             let micros = 3_000 + 10 * size + extra + u64::from(index % 7);
             let span = Span::from_micros(micros);
             let (start, end) = (now, now + span);
-            let steps = vec![Step { place: 0, cause: Cause::Host, span }];
+            let steps = vec![Step { place: 0, cause: Cause::Host, span }].into();
             samples.push(Sample { flow, index, size, intended: start, start, end, steps });
             now = end;
         }
