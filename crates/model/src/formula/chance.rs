@@ -285,6 +285,7 @@ fn stride(course: &Course, loss: f64, round: f64, top: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tcp::doublings;
     use super::*;
     use proptest::prelude::*;
 
@@ -360,9 +361,12 @@ mod tests {
             whole in any::<bool>(), most in 2.0f64..1e5, telling in any_telling(),
         ) {
             let law = if cubic { Law::cubic(whole) } else { Law::reno(1) };
-            let repair = repair(telling);
-            let chance = Chance { law, loss, round, most, repair };
-            let (less, worse) = (sway(&chance), sway(&Chance { loss: loss * more, ..chance }));
+            // The more is lost, the more often a time-out doubles, as in every prediction.
+            let at = |loss| {
+                let repair = Repair { timeout: doublings(loss), ..repair(telling) };
+                sway(&Chance { law, loss, round, most, repair })
+            };
+            let (less, worse) = (at(loss), at(loss * more));
             prop_assert!(worse.mean <= less.mean * 1.001, "{less:?} {worse:?}");
             prop_assert!(less.mean <= most && less.swing >= 0.0);
         }
