@@ -5,4 +5,5 @@ mod clusters;
 mod dctcp;
 mod hosts;
 mod netblt;
+mod netblt_short;
 mod network;

@@ -90,8 +90,9 @@ pub struct Connection {
     ports: Ports,
     /// What this end proposed, or both have agreed on.
     terms: Terms,
-    /// What a passive end answers to a repeated OPEN.
+    /// What a passive end answers to a repeated OPEN, and when it did last.
     response: Option<Terms>,
+    responded: Time,
     /// Seconds after which the other end holds this one for dead.
     other_death: u16,
     state: State,
@@ -151,6 +152,7 @@ impl Connection {
             ports,
             terms,
             response: None,
+            responded: now,
             other_death: 0,
             state,
             copies: 0,

@@ -36,8 +36,8 @@ pub(super) struct Netblt {
     newest: u32,
     /// Units of the other end's transfers before the first of `inward`.
     taken: u64,
-    /// A connection that is refused, and why.
-    refusal: Option<(Dialect, Ports, &'static str)>,
+    /// What is answered to a packet of no connection.
+    answer: Option<(Dialect, Ports, Packet)>,
 }
 
 impl Netblt {
@@ -50,7 +50,7 @@ impl Netblt {
             inward: VecDeque::new(),
             newest: 0,
             taken: 0,
-            refusal: None,
+            answer: None,
         }
     }
 
@@ -67,7 +67,10 @@ impl Netblt {
                 self.newest = terms.uid;
                 self.inward.push_back(Inward::new(connection));
             }
-            Err(reason) => self.refusal = Some((dialect, ports, reason)),
+            Err(reason) => {
+                let refused = Packet::Refused(reason.as_bytes().to_vec());
+                self.answer = Some((dialect, ports, refused));
+            }
         }
     }
 
@@ -165,9 +168,8 @@ impl Protocol for Netblt {
     }
 
     fn transmit(&mut self, now: Time) -> Option<Outgoing> {
-        if let Some((dialect, ports, reason)) = self.refusal.take() {
-            let refused = Packet::Refused(reason.as_bytes().to_vec());
-            let frame = frame(dialect, ports, &refused, Extent::default());
+        if let Some((dialect, ports, answer)) = self.answer.take() {
+            let frame = frame(dialect, ports, &answer, Extent::default());
             return Some(Outgoing { frame, unit: None });
         }
         for inward in &mut self.inward {
@@ -186,8 +188,13 @@ impl Protocol for Netblt {
         let read = wire::decode(frame.header.octets()).ok()?;
         let ports = read.ports.turned();
         if ports.local != LISTENING {
-            if read.dialect == self.habits.dialect {
-                self.outward.receive(now, ports, &read.packet);
+            if read.dialect == self.habits.dialect
+                && !self.outward.receive(now, ports, &read.packet)
+                && matches!(read.packet, Packet::Control(_))
+            {
+                // Its receiver would say the same until its death timer ends.
+                let gone = Packet::Abort(b"no such connection".to_vec());
+                self.answer = Some((read.dialect, ports, gone));
             }
             return None;
         }
@@ -212,6 +219,7 @@ impl Protocol for Netblt {
     }
 
     fn take(&mut self) -> Option<Delivery> {
+        self.forget();
         let mut before = self.taken;
         for inward in &mut self.inward {
             if let Some(mut unit) = inward.take() {
@@ -225,5 +233,87 @@ impl Protocol for Netblt {
             before += inward.units();
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netblt::RateLaw;
+    use crate::netblt::wire::{Burst, Data, Message, Said};
+
+    /// A receiver whose sender has gone, because its DONE and then its patience were lost, would ask for ten minutes.
+    #[test]
+    fn who_speaks_to_a_connection_that_is_gone_is_told_so() {
+        let cap = Burst { size: 1, interval: 0 };
+        let habits = Habits { dialect: Dialect::V5, rate: RateLaw::Adaptive, cap };
+        let mut end = Netblt::new(Terms { buffer: 1000, packet: 100, ..Terms::default() }, habits);
+        let ports = Ports { local: LISTENING, foreign: ACTIVE.0 + 7 };
+        let go = Message { sequence: 1, buffer: 1, said: Said::Go };
+        let mut hears = |packet| {
+            let frame = frame(Dialect::V5, ports, &packet, Extent::default());
+            assert_eq!(end.receive(Time::ZERO, &frame), None);
+            end.transmit(Time::ZERO).map(|it| wire::decode(it.frame.header.octets()).unwrap())
+        };
+        for _ in 0..2 {
+            let told = hears(Packet::Control(vec![go.clone()])).expect("an answer");
+            assert_eq!(told.ports, ports.turned());
+            assert!(matches!(told.packet, Packet::Abort(_)), "{:?}", told.packet);
+        }
+        // No ends abort each other for ever.
+        assert_eq!(hears(Packet::Abort(Vec::new())), None);
+        assert_eq!(hears(Packet::Done), None);
+    }
+    /// A connection that its sender gave up before anything came does not stay in front of the next.
+    #[test]
+    fn a_transfer_that_was_given_up_holds_none_up() {
+        let cap = Burst { size: 1, interval: 0 };
+        let habits = Habits { dialect: Dialect::V5, rate: RateLaw::Adaptive, cap };
+        let burst = Burst { size: 5, interval: 1 };
+        let terms = Terms { buffer: 1000, packet: 100, burst, outstanding: 4, ..Terms::default() };
+        let terms = Terms { death: 60, write: true, ..terms };
+        let mut end = Netblt::new(terms.clone(), habits);
+        let mut hears = |uid: u16, packet: Packet, data: Extent| {
+            let ports = Ports { local: ACTIVE.0 + uid, foreign: LISTENING };
+            let place = end.receive(Time::ZERO, &frame(Dialect::V5, ports, &packet, data));
+            (place, end.take().map(|it| it.data.len))
+        };
+        for uid in [1, 2] {
+            let open = Packet::Open(Terms { uid: uid.into(), ..terms.clone() });
+            assert_eq!(hears(uid, open, Extent::default()), (None, None));
+        }
+        let last = Data {
+            ends_buffer: true,
+            buffer: 1,
+            touched: 1,
+            last: true,
+            bytes: 7,
+            ..Data::default()
+        };
+        assert_eq!(hears(2, Packet::Data(last), Extent::new(0, 7)), (Some(0), None));
+        assert_eq!(hears(1, Packet::Abort(Vec::new()), Extent::default()), (None, Some(7)));
+    }
+    /// One byte is not worth five hundred GOs. Where a message's end is not known, all that was agreed on may be under way.
+    #[test]
+    fn a_short_message_is_allowed_what_it_needs() {
+        let cap = Burst { size: 1, interval: 0 };
+        let habits = Habits { dialect: Dialect::V5, rate: RateLaw::Adaptive, cap };
+        let burst = Burst { size: 5, interval: 1 };
+        let terms = Terms { buffer: 1000, packet: 100, burst, ..Terms::default() };
+        let proposed = |bytes, end| {
+            let terms = Terms { outstanding: 512, ..terms.clone() };
+            let mut one = Netblt::new(terms, habits);
+            one.offer(Time::ZERO, Extent::new(0, bytes), end);
+            let open = one.transmit(Time::ZERO).unwrap();
+            match wire::decode(open.frame.header.octets()).unwrap().packet {
+                Packet::Open(terms) => terms.outstanding,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(
+            [(1, true), (0, true), (2001, true)].map(|(it, end)| proposed(it, end)),
+            [1, 1, 3]
+        );
+        assert_eq!([(1_000_000, true), (1000, false)].map(|(it, end)| proposed(it, end)), [512; 2]);
     }
 }

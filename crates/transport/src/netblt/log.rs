@@ -2,7 +2,8 @@
 //!
 //! They are a queue: new ones go in behind, acknowledged ones out in front, and every packet repeats as many unacknowledged
 //! ones as fit, the newest first of all (RFC 1030 §7), so that a lost packet costs nothing as long as another follows. When
-//! the control timer runs out all are sent, in as many packets as that takes.
+//! the control timer runs out all are sent, in as many packets as that takes. If it runs out again, the oldest go alone until something
+//! is acknowledged: what nobody hears, or what fills the path itself, is not to cost much.
 
 use super::serial::{WINDOW, ahead};
 use super::wire::{Dialect, Message, Said};
@@ -10,6 +11,19 @@ use std::collections::VecDeque;
 
 /// Messages that may wait for an acknowledgement; the other end keeps account of [`WINDOW`] of them.
 const MOST: usize = WINDOW as usize - 64;
+
+/// Octets of the messages of a packet that is sent to see whether the other end hears (a choice).
+const ENQUIRY: usize = 32;
+
+/// What the control timer has done since something was acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unheard {
+    Nothing,
+    /// All messages go again.
+    Repeated,
+    /// The oldest go alone.
+    Enquired,
+}
 
 /// The messages without an acknowledgement.
 #[derive(Debug, Clone)]
@@ -24,12 +38,24 @@ pub struct Log {
     fresh: usize,
     /// Messages in front that are still to be sent again, because the timer ran out.
     again: usize,
+    /// Whether the oldest are to be sent alone.
+    enquires: bool,
+    unheard: Unheard,
 }
 
 impl Log {
     /// An empty log whose packets have room for so many octets of messages.
     pub fn new(dialect: Dialect, room: usize) -> Log {
-        Log { dialect, room: room.max(32), messages: VecDeque::new(), next: 1, fresh: 0, again: 0 }
+        Log {
+            dialect,
+            room: room.max(32),
+            messages: VecDeque::new(),
+            next: 1,
+            fresh: 0,
+            again: 0,
+            enquires: false,
+            unheard: Unheard::Nothing,
+        }
     }
 
     /// Whether another message may be added.
@@ -61,6 +87,15 @@ impl Log {
         }
         self.messages.drain(..count);
         self.again = self.again.saturating_sub(count);
+        if count > 0 {
+            self.unheard = match self.unheard {
+                Unheard::Enquired => {
+                    self.repeat();
+                    Unheard::Repeated
+                }
+                _ => Unheard::Nothing,
+            };
+        }
         count
     }
 
@@ -71,7 +106,7 @@ impl Log {
 
     /// Whether a packet is to be sent.
     pub fn is_due(&self) -> bool {
-        self.fresh > 0 || self.again > 0
+        self.fresh > 0 || self.again > 0 || self.enquires
     }
 
     /// Whether a packet would carry something that none has carried.
@@ -89,9 +124,28 @@ impl Log {
         self.again = self.messages.len() - self.fresh;
     }
 
+    /// The control timer has run out.
+    pub fn expired(&mut self) {
+        match self.unheard {
+            Unheard::Nothing => {
+                self.repeat();
+                self.unheard = Unheard::Repeated;
+            }
+            _ => {
+                (self.again, self.enquires) = (0, self.messages.len() > self.fresh);
+                self.unheard = Unheard::Enquired;
+            }
+        }
+    }
+
     /// The messages of the next packet.
     pub fn compose(&mut self) -> Vec<Message> {
         let sizes = |message: &Message| message.size(self.dialect);
+        if std::mem::take(&mut self.enquires) {
+            let said = self.messages.len() - self.fresh;
+            let count = fitting(self.messages.range(..said).map(sizes), ENQUIRY);
+            return self.messages.range(..count).cloned().collect();
+        }
         if self.again > 0 {
             let from = self.messages.len() - self.fresh - self.again;
             let count = fitting(self.messages.iter().skip(from).map(sizes), self.room);
@@ -151,6 +205,26 @@ mod tests {
         assert!(!log.is_due());
         assert_eq!(log.acknowledge(9), 8);
         assert!(log.is_empty());
+    }
+
+    #[test]
+    fn what_is_not_heard_twice_goes_alone_until_it_is() {
+        let mut log = Log::new(Dialect::Classic, 80);
+        (0..20).for_each(|buffer| _ = log.add(buffer, Said::Go));
+        assert_eq!((numbers(&mut log).len(), numbers(&mut log).len()), (10, 10));
+        log.expired();
+        assert_eq!((numbers(&mut log).len(), numbers(&mut log).len()), (10, 10));
+        log.expired();
+        assert_eq!(numbers(&mut log), [1, 2, 3, 4]);
+        assert!(!log.is_due());
+        log.expired();
+        assert_eq!(numbers(&mut log), [1, 2, 3, 4]);
+        assert_eq!(log.acknowledge(4), 4);
+        assert_eq!(numbers(&mut log), (5..15).collect::<Vec<_>>());
+        assert_eq!(numbers(&mut log), (15..21).collect::<Vec<_>>());
+        assert!(!log.is_due());
+        log.expired();
+        assert_eq!(numbers(&mut log), [5, 6, 7, 8], "all went once");
     }
 
     #[test]

@@ -380,7 +380,7 @@ impl Receiver {
         if self.control_due.is_some_and(|due| due <= now) {
             self.received.control_timeouts += 1;
             self.control.expired(now);
-            self.log.repeat();
+            self.log.expired();
             self.control_due = Some(now + self.control.value());
         }
         while let Some(&(at, number)) = self.timers.first()

@@ -155,6 +155,10 @@ impl Sender {
             sent: Sent::default(),
         };
         sender.take_offer(start.burst);
+        if dialect.is_classic() {
+            // Its first offer comes with the first whole buffer.
+            sender.pace.holds();
+        }
         sender
     }
 

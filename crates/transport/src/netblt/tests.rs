@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use trunkline_core::{Span, Time};
 
+mod opening;
 mod parity;
 
 const PORTS: Ports = Ports { local: 0x4001, foreign: 0x0064 };

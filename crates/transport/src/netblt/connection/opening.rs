@@ -44,14 +44,19 @@ impl Connection {
 
     pub(super) fn opened_again(&mut self, now: Time, terms: &Terms) {
         let Some(response) = &self.response else { return };
-        if terms.uid == response.uid && now.since(self.spoke) < ANSWERS {
+        let is_same = terms.uid == response.uid;
+        // Not by when anything was sent: GOs that are repeated with each OPEN would be taken for the answer.
+        if is_same && now.since(self.responded) < ANSWERS {
             return self.knocked(now, terms);
         }
-        let again = match terms.uid == response.uid {
+        let again = match is_same {
             true => Packet::Response(response.clone()),
             // An ABORT bears no number, and would end the connection that there is.
             false => Packet::Refused(b"these ports are in use".to_vec()),
         };
+        if is_same {
+            self.responded = now;
+        }
         self.reply(again);
         self.knocked(now, terms);
     }

@@ -122,11 +122,21 @@ impl Outward {
         }
     }
 
+    /// Buffers that may be under way: of a message whose end is known no more than it has. GOs for all others would be several packets
+    /// at once, which no short queue takes, and all would have to be acknowledged.
+    fn outstanding(&self) -> u16 {
+        let size = u64::from(self.terms.buffer.max(1));
+        let all = self.ends.front().map(|end| (end - self.from).div_ceil(size).max(1));
+        let most = self.terms.outstanding;
+        all.and_then(|it| u16::try_from(it).ok()).map_or(most, |it| it.min(most))
+    }
+
     fn open(&mut self, now: Time) -> On {
         self.uid += 1;
         let local = ACTIVE.0 + (self.uid % u32::from(ACTIVE.1)) as u16;
         let ports = Ports { local, foreign: LISTENING };
-        let terms = Terms { uid: self.uid, write: true, ..self.terms.clone() };
+        let outstanding = self.outstanding();
+        let terms = Terms { uid: self.uid, write: true, outstanding, ..self.terms.clone() };
         let connection = Connection::open(now, terms, ports, self.habits);
         // Beside less than a few buffers the copies would be much.
         let is_led = self.offered - self.from >= LONG * u64::from(self.terms.packet);
@@ -141,16 +151,21 @@ impl Outward {
         }
     }
 
-    pub fn receive(&mut self, now: Time, ports: Ports, packet: &Packet) {
+    /// A packet has come. Answers whether it is of a connection that there is.
+    pub fn receive(&mut self, now: Time, ports: Ports, packet: &Packet) -> bool {
         let past = self.past.iter_mut().find(|it| it.ports() == ports);
         if let Some(past) = past {
             past.receive(now, packet, true);
-            return self.past.retain(|it| it.ending().is_none());
+            self.past.retain(|it| it.ending().is_none());
+            return true;
         }
-        let Some(on) = self.on.as_mut().filter(|on| on.connection.ports() == ports) else { return };
+        let Some(on) = self.on.as_mut().filter(|on| on.connection.ports() == ports) else {
+            return false;
+        };
         on.connection.receive(now, packet, true);
         self.unasked = None;
         self.progress(now);
+        true
     }
 
     /// Takes back what is confirmed, and goes on to the next message after the last buffer.
