@@ -17,10 +17,6 @@ pub enum Spacing {
 /// cannot wake for each packet. Never more than the burst that was agreed on.
 const SLACK: Span = Span::from_micros(500);
 
-/// The longest gap that evenly spaced packets come to have while no offer comes (a choice: with that receivers count, as long as
-/// nothing is known).
-const LONGEST: Span = Span::from_millis(100);
-
 /// How a sender begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Start {
@@ -45,8 +41,6 @@ pub struct Pace {
     latest: Time,
     /// Packets left of those that go at once in the beginning.
     train: u16,
-    /// Until an offer comes: packets that went at once, and how many have gone.
-    unheard: Option<(u32, u32)>,
     /// The time that packets may be behind.
     slack: Span,
 }
@@ -56,23 +50,7 @@ impl Pace {
     pub fn new(start: &Start) -> Pace {
         let Start { spacing, burst, train } = *start;
         let (due, latest) = (Time::ZERO, Time::ZERO);
-        let unheard = (train > 0).then_some((train.into(), 0));
-        Pace { spacing, burst, start: None, left: 0, due, latest, train, unheard, slack: SLACK }
-    }
-
-    /// An offer has come, or none comes soon: the pace holds from now on.
-    pub fn holds(&mut self) {
-        let before = self.step();
-        self.unheard = None;
-        self.hasten(before);
-    }
-
-    /// The time to the next packet. Who hears of no offer may send many times what the path carries, and what is lost then is lost for
-    /// nothing: behind as many packets as went at once in the beginning, each as many again have gaps twice as long.
-    fn step(&self) -> Span {
-        let (gap, (train, gone)) = (self.gap(), self.unheard.unwrap_or((1, 0)));
-        let doubled = (gone / train).saturating_sub(1).min(16);
-        gap.scaled(1 << doubled, 1).min(LONGEST.max(gap))
+        Pace { spacing, burst, start: None, left: 0, due, latest, train, slack: SLACK }
     }
 
     /// The burst in force.
@@ -82,23 +60,18 @@ impl Pace {
 
     /// Sets another burst. Answers whether it is another. What is under way of a burst is cut to the new size.
     pub fn set(&mut self, burst: Burst) -> bool {
-        let (is_other, before) = (burst != self.burst, self.step());
+        let (is_other, before) = (burst != self.burst, self.gap());
         self.burst = burst;
-        self.hasten(before);
-        self.left = self.left.min(burst.size);
-        is_other
-    }
-
-    /// The gap was `before`. If it is shorter now, so many packets are ahead as before. Those that went at once in the beginning do not
-    /// make a fast path wait.
-    fn hasten(&mut self, before: Span) {
-        let gap = self.step();
+        let gap = self.gap();
         if self.spacing == Spacing::Even && gap < before {
+            // So many packets are ahead as before. Those that went at once in the beginning do not make a fast path wait.
             let ahead = u128::from(self.due.since(self.latest).as_nanos());
             let ahead = ahead * u128::from(gap.as_nanos()) / u128::from(before.as_nanos());
             self.due = self.latest + Span::from_nanos(ahead as u64);
             self.train = 0;
         }
+        self.left = self.left.min(burst.size);
+        is_other
     }
 
     /// Sets the time that evenly spaced packets may be behind and be sent at once.
@@ -136,8 +109,7 @@ impl Pace {
         match self.spacing {
             Spacing::Even => {
                 let most = self.slack.min(self.gap().scaled(u64::from(self.burst.size) - 1, 1));
-                self.unheard = self.unheard.map(|(train, gone)| (train, gone + 1));
-                self.due = self.due.max(now.before(most)) + self.step();
+                self.due = self.due.max(now.before(most)) + self.gap();
                 self.latest = now;
             }
             Spacing::Bursts => {
@@ -190,34 +162,6 @@ mod tests {
         assert_eq!(pace.next(), Time::ZERO + Span::from_millis(600));
         pace.set(Burst { size: 100, interval: 100 });
         assert_eq!(pace.next(), Time::ZERO + Span::from_millis(16));
-    }
-
-    /// As many packets as went at once go in the first interval behind them, and again as many in each twice as long, until an offer
-    /// comes, whose pace holds at once.
-    #[test]
-    fn a_pace_that_nobody_offered_slows_down() {
-        let first = Burst { size: 16, interval: 10 };
-        let mut pace = Pace::new(&Start { spacing: Spacing::Even, burst: first, train: 16 });
-        let mut now = Time::ZERO;
-        let mut gone = |pace: &mut Pace, until: u64| {
-            let mut count = 0;
-            while pace.next() <= Time::ZERO + Span::from_millis(until) {
-                now = now.max(pace.next());
-                pace.sent(now);
-                count += 1;
-            }
-            count
-        };
-        let counts = [0, 20, 40, 80].map(|until| gone(&mut pace, until));
-        assert_eq!(counts[0], 16);
-        assert!(counts[1..].iter().all(|count| (14..=18).contains(count)), "{counts:?}");
-        let slow = gone(&mut pace, 60_000);
-        assert!((600..=720).contains(&slow), "{slow} in a minute");
-        pace.holds();
-        pace.set(Burst { size: 10, interval: 10 });
-        // The latest may have gone a slow gap before.
-        let held = gone(&mut pace, 61_000);
-        assert!((1000..=1101).contains(&held), "{held} in a second");
     }
 
     proptest! {

@@ -155,10 +155,6 @@ impl Sender {
             sent: Sent::default(),
         };
         sender.take_offer(start.burst);
-        if dialect.is_classic() {
-            // Its first offer comes with the first whole buffer.
-            sender.pace.holds();
-        }
         sender
     }
 

@@ -127,9 +127,6 @@ impl Sender {
     fn offer(&mut self, sequence: u16, offer: Burst) {
         if sequence.wrapping_sub(self.offered) < 1 << 15 {
             self.offered = sequence;
-            if offer.size > 0 {
-                self.pace.holds();
-            }
             self.take_offer(offer);
         }
     }
