@@ -242,7 +242,7 @@ impl Receiver {
     /// A new packet of the buffer at `index` has been kept.
     fn took(&mut self, now: Time, data: &Data, index: usize, by_itself: bool) {
         self.received.packets += 1;
-        self.hear_pace(data);
+        self.hear_pace(data.burst);
         let place = (self.done + index as u64) * u64::from(self.packets) + u64::from(data.packet);
         self.tell_law(now, data, by_itself.then_some(place));
         self.arrivals.came(now, data.buffer, data.packet.into());
@@ -362,6 +362,7 @@ impl Receiver {
 
     /// A NULL-ACK has come.
     pub fn hear(&mut self, now: Time, ack: &NullAck) {
+        self.hear_pace(ack.burst);
         self.acknowledged(now, ack.ack, Some(ack.burst), true);
         self.arrivals.interrupted();
         self.review(now);

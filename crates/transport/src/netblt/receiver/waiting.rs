@@ -2,7 +2,7 @@
 
 use super::super::incoming::{Incoming, Phase};
 use super::super::timers::Arrivals;
-use super::super::wire::{Burst, Data};
+use super::super::wire::Burst;
 use super::{Receiver, apart, spacing};
 use trunkline_core::{Span, Time};
 
@@ -28,12 +28,13 @@ impl Receiver {
         }
     }
 
-    /// The sender tells its pace in each packet. As long as the law has offered none, that is what packets come at.
-    pub(super) fn hear_pace(&mut self, data: &Data) {
+    /// The sender tells its pace in each packet and acknowledgement. As long as the law has offered none, that is what packets
+    /// come at.
+    pub(super) fn hear_pace(&mut self, burst: Burst) {
         let has_offered = self.law.offer() != Burst::default();
-        let tells = !self.dialect.is_classic() && data.burst.interval > 0;
+        let tells = !self.dialect.is_classic() && burst.interval > 0;
         if self.told.is_none() && tells && !has_offered {
-            let apart = apart(data.burst);
+            let apart = apart(burst);
             (self.told, self.arrivals) = (Some(apart), Arrivals::new(apart));
         }
     }
@@ -92,18 +93,23 @@ impl Receiver {
 mod tests {
     use super::*;
     use crate::netblt::RateLaw;
-    use crate::netblt::wire::{Dialect, Terms};
+    use crate::netblt::wire::{Data, Dialect, NullAck, Terms};
 
-    /// When a receiver of eight packets, of which these come within some milliseconds at the pace that they tell, looks for the
-    /// others. Nothing is known of the path but that a round trip takes 100 ms.
-    fn looks(came: &[u16], burst: Burst) -> Span {
+    /// A receiver of eight packets that has said so, and when it is heard.
+    fn waiting() -> (Receiver, Time) {
         let terms = Terms { buffer: 8000, packet: 1000, outstanding: 4, ..Terms::default() };
         let law = RateLaw::Adaptive.law(&terms, Dialect::V5);
         let mut receiver = Receiver::new(Dialect::V5, &terms, law, Span::from_secs(8));
         receiver.expect(Span::from_millis(100));
         receiver.provide(1);
         assert_eq!(receiver.transmit(Time::ZERO).unwrap().len(), 1);
-        let mut now = Time::ZERO + Span::from_millis(100);
+        (receiver, Time::ZERO + Span::from_millis(100))
+    }
+
+    /// When a receiver of eight packets, of which these come within some milliseconds at the pace that they tell, looks for the
+    /// others. Nothing is known of the path but that a round trip takes 100 ms.
+    fn looks(came: &[u16], burst: Burst) -> Span {
+        let (mut receiver, mut now) = waiting();
         for &packet in came {
             now += Span::from_millis(1);
             let ends_buffer = packet == 7;
@@ -131,5 +137,15 @@ mod tests {
         assert!(passed <= Span::from_millis(30), "{passed:?}");
         let capped = looks(&[0], Burst { size: 1, interval: 1000 });
         assert!(capped >= Span::from_secs(7), "{capped:?}");
+    }
+
+    /// If all that was sent is lost, the sender's pace is known by what it says of it alone.
+    #[test]
+    fn what_is_lost_wholly_is_waited_for_by_that_pace_too() {
+        let (mut receiver, now) = waiting();
+        let burst = Burst { size: 16, interval: 100 };
+        receiver.hear(now, &NullAck { touched: 1, ack: 1, burst, last: true });
+        let looks = receiver.deadline().unwrap().since(now);
+        assert!(looks <= Span::from_millis(100), "{looks:?}");
     }
 }
