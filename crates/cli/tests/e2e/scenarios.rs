@@ -296,7 +296,7 @@ fn broken_off(name: &str, text: &str, begun: impl Fn(u32) -> bool) -> Option<Out
     let running = host.start(&["run", &file, "--engine", "emu"]);
     let pid = running.pid();
     // Other tests may have the testbed, one after another, and it is waited for.
-    let until = Instant::now() + Duration::from_mins(2);
+    let until = Instant::now() + Duration::from_secs(120);
     while !begun(pid) && Instant::now() < until {
         sleep(Duration::from_millis(20));
     }
