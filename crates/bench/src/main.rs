@@ -133,6 +133,24 @@ struct Report {
     simulator: Option<simulator::Simulator>,
 }
 
+impl Report {
+    /// Nothing measured yet on this machine.
+    fn new(machine: Machine) -> Report {
+        Report {
+            machine,
+            warning: None,
+            throughput: None,
+            own_code: None,
+            instructions: None,
+            tcp: None,
+            movers: None,
+            messages: None,
+            message_instructions: None,
+            simulator: None,
+        }
+    }
+}
+
 fn main() -> Result<()> {
     let args = Args::parse();
     match &args.verb {
@@ -162,18 +180,7 @@ fn measure(args: &Args) -> Result<Report> {
     let machine = Machine::before();
     // The peers find the processors as awake as our dataplane does.
     let _for_all = trunkline_dataplane::Awake::hold();
-    let mut report = Report {
-        machine,
-        warning: None,
-        throughput: None,
-        own_code: None,
-        instructions: None,
-        tcp: None,
-        movers: None,
-        messages: None,
-        message_instructions: None,
-        simulator: None,
-    };
+    let mut report = Report::new(machine);
     if wanted(Section::Throughput) {
         let all = throughput::measure(effort.throughput)?;
         let own = kernelless::measure(effort.kernelless)?;

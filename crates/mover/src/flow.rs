@@ -144,7 +144,34 @@ pub(crate) struct Flow<'a> {
     pub kept: Vec<(Time, Vec<u8>)>,
 }
 
-impl Flow<'_> {
+impl<'a> Flow<'a> {
+    /// One that has not begun: over a link, to the first of these places.
+    pub fn new(
+        (link, places): (Link, Vec<SocketAddr>),
+        is_clear: bool,
+        control: &'a Control,
+        chunk: u32,
+    ) -> Flow<'a> {
+        Flow {
+            link,
+            places,
+            to: 0,
+            is_clear,
+            control,
+            chunk,
+            packet: PACKETS[0],
+            round: Span::ZERO,
+            answer: Span::ZERO,
+            heard: Time::ZERO,
+            account: Account::default(),
+            packets: (0, 0),
+            told: None,
+            end: None,
+            begun: None,
+            kept: Vec::new(),
+        }
+    }
+
     /// The receiver's address.
     fn to(&self) -> SocketAddr {
         self.places[self.to]

@@ -1,12 +1,12 @@
 //! The sending end: calls, offers, sends what is missing, and says when all of it is in its place.
 
-use crate::account::{Account, Limit};
+use crate::account::Limit;
 use crate::chunks::{Chunks, Job, Progress, read};
 use crate::flow::{Control, Flow, Octets, Outcome};
 use crate::link::Link;
 use crate::session::{Secret, Session};
 use crate::words::{Answer, Ask, Offer, STOPPED};
-use crate::{Manner, MoverError, PACKETS, chunk};
+use crate::{Manner, MoverError, chunk};
 use serde::Serialize;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
@@ -127,30 +127,10 @@ pub fn send(
     let Manner { clear: is_clear, raw: is_raw } = options.manner;
     let (link, places) = bound(&options.to, is_raw)?;
     link.heed_icmp();
-    let (account, packets) = (Account::default(), (0, 0));
     let encoded = manifest.encode();
     let bytes = manifest.stream_bytes();
     let chunk = chunk(bytes);
     let chunks = bytes.div_ceil(chunk.into()) as usize;
-    let (packet, round) = (PACKETS[0], Span::ZERO);
-    let flow = Flow {
-        link,
-        places,
-        to: 0,
-        is_clear,
-        control,
-        chunk,
-        packet,
-        round,
-        answer: round,
-        heard: Time::ZERO,
-        account,
-        packets,
-        told: None,
-        end: None,
-        begun: None,
-        kept: Vec::new(),
-    };
     let mut mover = Mover {
         identity: manifest.identity(),
         manifest,
@@ -158,26 +138,17 @@ pub fn send(
         encoded,
         source,
         hashes: vec![None; chunks],
-        flow,
+        flow: Flow::new((link, places), is_clear, control, chunk),
         tell,
         moved: 0,
         had: None,
         moving: Span::ZERO,
     };
-    let (offer, mut is_first) = (mover.offer(), true);
+    let offer = mover.offer();
+    // A receiver that has met this end before has its transfer in hand, and wants the OPEN of who is known.
+    let mut first = Some((&offer[..], bytes >= LONG));
     loop {
-        let mut last = -1.0;
-        let tell = &mut mover.tell;
-        // A receiver that has met this end before has its transfer in hand, and wants the OPEN of who is known.
-        let first = is_first.then_some((&offer[..], bytes >= LONG));
-        is_first = false;
-        let mut session = mover.flow.meet(&options.secret, first, &mut |waited| {
-            let seconds = waited.as_secs_f64().floor();
-            if seconds > last {
-                last = seconds;
-                tell(&Sending::Connect { seconds });
-            }
-        })?;
+        let mut session = mover.meet(&options.secret, first.take())?;
         if mover.talk(&mut session)? == Outcome::Done {
             return Ok(mover.sent());
         }
@@ -238,6 +209,22 @@ impl Mover<'_> {
     fn offer(&self) -> Vec<u8> {
         let (identity, chunk) = (self.identity, self.flow.chunk);
         Ask::Offer(Offer { identity, manifest: self.encoded.len() as u64, chunk }).text()
+    }
+
+    /// Calls the receiver until it answers; `first` is what its first words may offer. Tells of each second of waiting.
+    fn meet(
+        &mut self,
+        secret: &Secret,
+        first: Option<(&[u8], bool)>,
+    ) -> Result<Session, MoverError> {
+        let (tell, mut last) = (&mut self.tell, -1.0);
+        self.flow.meet(secret, first, &mut |waited| {
+            let seconds = waited.as_secs_f64().floor();
+            if seconds > last {
+                last = seconds;
+                tell(&Sending::Connect { seconds });
+            }
+        })
     }
 
     /// Goes through a session to the end of the transfer or of the session.

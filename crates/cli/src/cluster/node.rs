@@ -84,33 +84,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         patience: Duration::from_secs(30),
         silence: common.silence,
     };
-    let by_hand = !args.peers.is_empty();
-    let (mut said, mut watched) = (Ok(()), Watched::new(common.test.laps()));
-    let tell = &mut |told: Told<'_>| match told {
-        Told::Misses(missing) => {
-            if by_hand {
-                missing.iter().for_each(|it| output::tell(format_args!("{me} waits for {it}")));
-            }
-        }
-        Told::Ended(outcome) => {
-            watched.ends();
-            said = say(&Said::Ended(Box::new(outcome.clone())));
-        }
-        Told::Goes(progress) if by_hand => watched.note(progress),
-        Told::Goes(progress) => {
-            let _ = say(&Said::Goes(progress));
-        }
-        Told::Begins { unheard } => {
-            if unheard && (by_hand || me == NodeId(0)) {
-                let what = "not all nodes hear it by multicast: a broadcast is a datagram to each";
-                output::tell(format_args!("{me}: {what}"));
-            }
-            if by_hand {
-                output::tell(format_args!("all {nodes} nodes are there; {me} begins"));
-            }
-        }
-    };
-    let outcome = match drive(&plan, node, carrier, &stop, tell) {
+    let mut teller = Teller::new(args, nodes);
+    let driven = drive(&plan, node, carrier, &stop, &mut |told| teller.tell(&told));
+    let outcome = match driven {
         // Whoever started it knows why.
         Err(NodesError::Stopped) if args.peers.is_empty() => return Ok(()),
         Err(NodesError::Stopped) => {
@@ -118,11 +94,57 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
         outcome => outcome.map_err(|error| fails(args, &error))?,
     };
-    said?;
+    teller.said?;
     match outcome.failure.or(outcome.wrong) {
         Some(_) if args.peers.is_empty() => Ok(()),
         Some(why) => Err(Failure::failed(format!("{me}: {why}"))),
         None => Ok(()),
+    }
+}
+
+/// Tells what a node does: its user, if it was started by hand, otherwise whoever started it.
+struct Teller {
+    me: NodeId,
+    nodes: u16,
+    by_hand: bool,
+    watched: Watched,
+    /// Whether its outcome could be said.
+    said: Result<(), Failure>,
+}
+
+impl Teller {
+    fn new(args: &Args, nodes: u16) -> Teller {
+        let watched = Watched::new(args.common.test.laps());
+        let by_hand = !args.peers.is_empty();
+        Teller { me: NodeId(args.id), nodes, by_hand, watched, said: Ok(()) }
+    }
+
+    fn tell(&mut self, told: &Told<'_>) {
+        let (me, nodes, by_hand) = (self.me, self.nodes, self.by_hand);
+        match told {
+            Told::Misses(missing) if by_hand => {
+                missing.iter().for_each(|it| output::tell(format_args!("{me} waits for {it}")));
+            }
+            Told::Misses(_) => {}
+            Told::Ended(outcome) => {
+                self.watched.ends();
+                self.said = say(&Said::Ended(Box::new((*outcome).clone())));
+            }
+            Told::Goes(progress) if by_hand => self.watched.note(*progress),
+            Told::Goes(progress) => {
+                let _ = say(&Said::Goes(*progress));
+            }
+            Told::Begins { unheard } => {
+                if *unheard && (by_hand || me == NodeId(0)) {
+                    let what =
+                        "not all nodes hear it by multicast: a broadcast is a datagram to each";
+                    output::tell(format_args!("{me}: {what}"));
+                }
+                if by_hand {
+                    output::tell(format_args!("all {nodes} nodes are there; {me} begins"));
+                }
+            }
+        }
     }
 }
 
