@@ -84,7 +84,9 @@ pub(crate) fn one_way(terms: &mut Terms, talk: &Talk<'_>, bytes: u32) -> u32 {
     let mut blocks = Blocks::of(talk);
     let schedule = blocks.schedule(&requests);
     starting(terms, talk, bytes, &schedule, &requests, &mut blocks);
-    carrying(terms, talk, schedule.last);
+    let caught_up = CaughtUp::of(talk, &schedule);
+    carrying(terms, talk, schedule.last, &caught_up.stages);
+    behind(terms, &processor_place(talk.to.0), caught_up.processor);
     taking(terms, talk, schedule.last);
     schedule.last
 }
@@ -168,8 +170,46 @@ fn cause_at(resource: Resource) -> Cause {
     }
 }
 
-/// The last block, from the sender's processor to the receiver's board.
-fn carrying(terms: &mut Terms, talk: &Talk<'_>, data: u32) {
+/// What a message's last block waits for the one before it. Blocks start as the slowest stage takes them, so equal ones do
+/// not meet; a shorter last one catches up with those ahead at every stage that it passes faster.
+#[derive(Debug, Default)]
+struct CaughtUp {
+    /// At each stage of the way.
+    stages: Vec<Span>,
+    /// At the receiver's processor.
+    processor: Span,
+}
+
+impl CaughtUp {
+    fn of(talk: &Talk<'_>, schedule: &Schedule) -> CaughtUp {
+        let last = schedule.last;
+        let Some((longer, lead)) = schedule.before.filter(|&(data, _)| data > last) else {
+            return CaughtUp::default();
+        };
+        let preparing = |data| talk.host_send(data) + talk.board_send(data);
+        let released = lead + preparing(last);
+        let apart = released.saturating_sub(preparing(longer));
+        let mut both = burst(&talk.speech.packets(longer));
+        let first = talk.way.spent(&both);
+        let own = burst(&talk.speech.packets(last));
+        let alone = talk.way.spent(&own);
+        both.extend(own.into_iter().map(|(_, packet, ends)| (apart, packet, ends)));
+        let spent = talk.way.spent(&both);
+        let passed = preparing(longer) + first.into_iter().sum::<Span>() + talk.taking(longer);
+        let there = released + spent.iter().copied().sum::<Span>();
+        let stages = spent.iter().zip(alone).map(|(&with, alone)| with.saturating_sub(alone));
+        CaughtUp { stages: stages.collect(), processor: passed.saturating_sub(there) }
+    }
+}
+
+fn behind(terms: &mut Terms, place: &str, wait: Span) {
+    let name =
+        ("behind the block ahead", "D(p−1, h) − D(p, h−1), if a longer block is ahead", LINE);
+    terms.add(name, place, Cause::Queue, wait, wait.to_string());
+}
+
+/// The last block, from the sender's processor to the receiver's board. `waits` are what it waits for the block before.
+fn carrying(terms: &mut Terms, talk: &Talk<'_>, data: u32, waits: &[Span]) {
     let host = talk.from.0;
     let envelopes = talk.speech.envelopes(data);
     let preparing = talk.host_send(data) + talk.board_send(data);
@@ -182,8 +222,10 @@ fn carrying(terms: &mut Terms, talk: &Talk<'_>, data: u32) {
     );
     let packets = talk.speech.packets(data);
     let spent = talk.way.spent(&burst(&packets));
-    for (stage, span) in talk.way.stages.iter().zip(spent) {
+    let waits = waits.iter().copied().chain(std::iter::repeat(Span::ZERO));
+    for ((stage, span), wait) in talk.way.stages.iter().zip(spent).zip(waits) {
         queued(terms, stage, &packets);
+        behind(terms, &stage.place, wait);
         slot(terms, stage);
         terms.add(
             ("its packets", "D(p, h) = max(D(p−1, h), D(p, h−1)) + bits / rate", LINE),

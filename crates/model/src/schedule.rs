@@ -19,6 +19,8 @@ pub(crate) struct Schedule {
     pub answered: Span,
     /// User bytes of the last block.
     pub last: u32,
+    /// Those of the block before it, and how much earlier that started.
+    pub before: Option<(u32, Span)>,
 }
 
 /// The times of blocks by size, computed once for each.
@@ -48,6 +50,7 @@ impl<'a, 'b> Blocks<'a, 'b> {
         let mut free = Span::ZERO;
         let mut ready = Span::ZERO;
         let mut spacing = Span::ZERO;
+        let mut previous: Option<(u32, Span)> = None;
         for (index, blocks) in requests.iter().enumerate() {
             let mut handing = self.talk.request(blocks.iter().sum());
             let gate = limit.and_then(|n| index.checked_sub(n as usize)).map(|before| done[before]);
@@ -71,6 +74,8 @@ impl<'a, 'b> Blocks<'a, 'b> {
                 answers.push(start + times.answered);
                 free = start + times.spacing;
                 schedule.last = data;
+                schedule.before = previous.map(|(data, earlier)| (data, start - earlier));
+                previous = Some((data, start));
             }
             done.push(answers.last().copied().unwrap_or(ready));
         }

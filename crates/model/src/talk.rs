@@ -106,6 +106,11 @@ impl Talk<'_> {
         if self.speech.answers() { control_on_processor(self.to.0) } else { Span::ZERO }
     }
 
+    /// What taking a block in and reading it keeps the receiver's processor.
+    pub fn taking(&self, data: u32) -> Span {
+        self.host_receive(data) + self.answering_first() + self.interrupts(data) + self.read(data)
+    }
+
     /// The times of a block of `data` user bytes.
     pub fn block(&self, data: u32) -> BlockTimes {
         let demands = self.demands(data);

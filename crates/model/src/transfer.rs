@@ -106,9 +106,8 @@ pub(crate) fn interval_terms(talk: &Talk<'_>, cycle: &Cycle, grant: Grant) -> Te
     times_terms(talk, cycle, grant, 1)
 }
 
-/// The terms of `writes` intervals: own work at the slowest stage, then what is waited for.
-pub(crate) fn times_terms(talk: &Talk<'_>, cycle: &Cycle, grant: Grant, writes: u64) -> Terms {
-    let mut terms = Terms::default();
+/// The stage at which a write spends most, or the one that limits, and what it spends there.
+fn own_work(talk: &Talk<'_>, cycle: &Cycle, grant: Grant) -> (Resource, Span) {
     let demands = &cycle.claim.demands;
     let (resource, own) = match grant.limit {
         Limit::Stage(resource, _) => (resource, demands.get(&resource).copied()),
@@ -117,7 +116,13 @@ pub(crate) fn times_terms(talk: &Talk<'_>, cycle: &Cycle, grant: Grant, writes: 
             longest.map_or((Resource::Processor(talk.from.1), None), |(&r, &s)| (r, Some(s)))
         }
     };
-    let own = own.unwrap_or_default().min(grant.cycle);
+    (resource, own.unwrap_or_default().min(grant.cycle))
+}
+
+/// The terms of `writes` intervals: own work at the slowest stage, then what is waited for.
+fn times_terms(talk: &Talk<'_>, cycle: &Cycle, grant: Grant, writes: u64) -> Terms {
+    let mut terms = Terms::default();
+    let (resource, own) = own_work(talk, cycle, grant);
     let (place, cause) = slowest(talk, resource);
     terms.add(
         ("own work at the slowest stage", "writes × time of the stage for a write", SHARES),
@@ -160,6 +165,68 @@ pub(crate) struct Whole {
     pub answer: Option<u32>,
 }
 
+/// The writes of a transfer of `bytes`. A last, partial one counts in proportion.
+fn writes_terms(talk: &Talk<'_>, cycle: &Cycle, grant: Grant, bytes: u64) -> Terms {
+    let write = cycle.claim.bytes.max(1);
+    let (writes, rest) = (bytes / write, bytes % write);
+    // With a window of its own, only what has to wait does.
+    let own = match grant.limit {
+        Limit::Own => Grant { cycle: own_work(talk, cycle, grant).1, ..grant },
+        Limit::Stage(..) => grant,
+    };
+    let mut terms = times_terms(talk, cycle, own, writes);
+    let part = own.cycle.scaled(rest, write);
+    let (place, cause) = last_place(talk, &terms);
+    terms.add(
+        ("the last, partial write", "its bytes / write × interval", LIMITS),
+        &place,
+        cause,
+        part,
+        format!("{rest} bytes"),
+    );
+    if grant.limit == Limit::Own {
+        windows_terms(&mut terms, talk, cycle, (grant.cycle - own.cycle, writes, rest));
+    }
+    terms
+}
+
+/// What `writes` and a part of `rest` bytes wait for answers, `wait` each in the long run. What fits into the last window
+/// does not wait.
+fn windows_terms(
+    terms: &mut Terms,
+    talk: &Talk<'_>,
+    cycle: &Cycle,
+    (wait, writes, rest): (Span, u64, u64),
+) {
+    let split = &talk.from.0.interface.split;
+    let requests =
+        |bytes: u64| talk.speech.requests(u32::try_from(bytes).unwrap_or(u32::MAX), split);
+    let by_window = cycle.window >= cycle.requests;
+    let units = |bytes| match (bytes, by_window) {
+        (0, _) => 0,
+        (_, true) => requests(bytes).iter().map(Vec::len).sum::<usize>() as u64,
+        (_, false) => requests(bytes).len() as u64,
+    };
+    let (most, unit) = match by_window {
+        true => (talk.speech.outstanding, "blocks"),
+        false => (talk.from.0.interface.requests, "requests"),
+    };
+    let (most, each) = (u64::from(most.unwrap_or(1).max(1)), units(cycle.claim.bytes).max(1));
+    let all = writes * each + units(rest);
+    let full = all / most * most;
+    terms.add(
+        (
+            "waiting for answers",
+            "what fills whole windows × (interval − own work) / that of a write",
+            LIMITS,
+        ),
+        &waiting_place(talk, cycle),
+        Cause::Window,
+        wait.scaled(full, each),
+        format!("{full} of {all} {unit}, {most} at once × {wait} / {each}"),
+    );
+}
+
 /// A transfer of whole and partial writes, and the answer at its end.
 pub(crate) fn whole_terms(
     (there, back): (&Talk<'_>, &Talk<'_>),
@@ -167,19 +234,8 @@ pub(crate) fn whole_terms(
     grant: Grant,
     whole: &Whole,
 ) -> Terms {
-    // A last, partial write counts in proportion.
-    let writes = whole.bytes / cycle.claim.bytes.max(1);
-    let mut terms = times_terms(there, cycle, grant, writes);
-    let part = whole.bytes % cycle.claim.bytes.max(1);
-    let part = grant.cycle.scaled(part, cycle.claim.bytes.max(1));
-    let (place, cause) = last_place(there, &terms);
-    terms.add(
-        ("the last, partial write", "its bytes / write × interval", LIMITS),
-        &place,
-        cause,
-        part,
-        format!("{} bytes", whole.bytes % cycle.claim.bytes.max(1)),
-    );
+    let mut terms = writes_terms(there, cycle, grant, whole.bytes);
+    let (place, _) = last_place(there, &terms);
     if let Limit::Stage(full, _) = grant.limit {
         let counted = if whole.answer.is_some() { beside(there, 0, full) } else { Span::ZERO };
         let filling = beside(there, cycle.block, full).saturating_sub(counted);

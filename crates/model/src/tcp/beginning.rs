@@ -62,11 +62,6 @@ impl Beginning {
         }
     }
 
-    /// Itself, unless the connection has `grown` before.
-    pub fn unless(&self, grown: bool) -> Option<&Beginning> {
-        (!grown).then_some(self)
-    }
-
     /// The time of `bytes` from the first window on.
     pub fn latency(&self, flow: &Greedy<'_>, bytes: u64) -> Latency {
         let tcp = &flow.tcp;

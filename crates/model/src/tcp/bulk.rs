@@ -1,33 +1,27 @@
 //! Predictions of transfers over TCP from what their connections get.
 
-use super::beginning::Beginning;
 use super::connection::Law;
 use super::flow::Greedy;
 use super::share::{Regime, Share};
+use super::times::{Before, times};
 use crate::formula::fairness::effective_ratio;
 use crate::formula::tcp;
-use crate::group::{stage_name, writes};
-use crate::message::{Terms, one_way, slowest};
+use crate::group::stage_name;
 use crate::prediction::{Figure, Prediction, Term, What};
-use crate::talk::{TOGETHER, processor_place, window_place};
-use crate::way::Resource;
-use trunkline_core::{Cause, Span};
+use crate::talk::{TOGETHER, window_place};
+use trunkline_core::Span;
 use trunkline_engine::{Note, NoteKind};
 use trunkline_scenario::{Network, Workload};
 
-/// User bytes by which the receiver confirms a transfer.
-const CONFIRMATION: u32 = 4;
 /// Segments of a window that are too few for three duplicates and another loss.
 const SMALL: f64 = 4.0;
 /// Segments that a connection sends at once at most while nothing is lost: the first window (RFC 6928).
 const BURST: f64 = 10.0;
-/// Segments that a send buffer holds at least (Linux, `tcp_sndbuf_expand`).
-const LEAST_BUFFER: f64 = 20.0;
-const SLOW_START: &str = "RFC 5681 §3.1; Cardwell, Savage, Anderson 2000 §2.2";
-const WINDOW: &str = "RFC 9293 §3.8.6: at most a window in each round trip";
+pub(super) const WINDOW: &str = "RFC 9293 §3.8.6: at most a window in each round trip";
 const SAW_TOOTH: &str = "RFC 5681 §3.1, RFC 9438 §4.2; shares of tail drop by N losses in N flows";
 const BBR: &str = "Cardwell et al. 2017; draft-cardwell-iccrg-bbr-congestion-control-00 §4.3.4";
-const BALANCE: &str = "square-root model after Floyd 1991; Padhye et al. 1998; RFC 9438 §5.1";
+pub(super) const BALANCE: &str =
+    "square-root model after Floyd 1991; Padhye et al. 1998; RFC 9438 §5.1";
 
 /// The figures of one traffic's transfers. Those of its flows that have the same way are the same; the
 /// first flow stands for all.
@@ -55,11 +49,11 @@ pub(crate) fn predict(
     if let Some(term) = mean_queue(network, flow, share) {
         add(flow.tcp.window, What::MeanQueue, Figure::Time(share.queue), vec![term]);
     }
-    let new = Beginning::of(network, flows, first, share);
-    for (size, what, terms) in times(&traffic.workload, flow, share, &new) {
+    let before = Before::of(network, flows, shares, first);
+    for (size, what, terms) in times(&traffic.workload, flow, share, &before) {
         add(size, what, Figure::Time(terms.total()), terms.0);
     }
-    explain(network, index, flows, shares, notes);
+    explain(network, index, (flows, shares), &before, notes);
 }
 
 /// The size under which a throughput stands: the write's, the transfer's, or a segment's.
@@ -68,176 +62,6 @@ fn throughput_size(workload: &Workload, flow: &Greedy<'_>) -> u64 {
         Workload::Bulk { bytes, .. } | Workload::Push { bytes, .. } => bytes.bytes(),
         Workload::TimedTransfer { .. } => flow.write,
         _ => u64::from(flow.tcp.payload),
-    }
-}
-
-/// The times that the workload would measure.
-fn times(
-    workload: &Workload,
-    flow: &Greedy<'_>,
-    share: &Share,
-    new: &Beginning,
-) -> Vec<(u64, What, Terms)> {
-    match workload {
-        Workload::Bulk { bytes, repeat, confirm, .. } => {
-            let terms = transfer(flow, share, bytes.bytes(), new.unless(*repeat > 1), *confirm);
-            vec![(bytes.bytes(), What::Transfer, terms)]
-        }
-        Workload::Push { bytes, repeat, .. } => {
-            let mut terms = transfer(flow, share, bytes.bytes(), new.unless(*repeat > 1), true);
-            if share.regime != Regime::Stage(Resource::Processor(flow.flow.there.to.1)) {
-                storing(&mut terms, workload, flow);
-            }
-            vec![(bytes.bytes(), What::Transfer, terms)]
-        }
-        Workload::TimedTransfer { duration, .. } => {
-            vec![(flow.write, What::Interval, interval(flow, share, *duration))]
-        }
-        Workload::Greedy { interval, .. } => {
-            let bytes = u128::from(share.rate.millibytes_per_second())
-                * u128::from(interval.as_nanos())
-                / (1_000 * crate::throughput::SECOND);
-            let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-            vec![(bytes, What::Amount, waiting(flow, share, *interval))]
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// The mean time of a write in a test of `duration`. At its end the host still holds a part of what was written.
-fn interval(flow: &Greedy<'_>, share: &Share, duration: Span) -> Terms {
-    let span = share.rate.time_for(flow.write);
-    let passed = duration.as_secs_f64() * bytes_per_second(share);
-    let held = held_at_the_end(flow, share);
-    let mut terms =
-        waiting(flow, share, seconds(span.as_secs_f64() * passed / (passed + held).max(1.0)));
-    if let Some(term) = terms.0.first_mut().filter(|_| held > 0.0) {
-        term.formula = "bytes / (throughput + bytes held at the end / duration)";
-        term.numbers = format!("at {}, {held:.0} bytes held after {duration}", share.rate);
-    }
-    terms
-}
-
-/// Bytes that a saturated sender holds: twice its window, twenty segments at least, and no more than its buffer takes. One
-/// that the application keeps waiting holds nothing.
-fn held_at_the_end(flow: &Greedy<'_>, share: &Share) -> f64 {
-    if share.regime == Regime::Stage(Resource::Processor(flow.flow.there.from.1)) {
-        return 0.0;
-    }
-    let window = bytes_per_second(share) * (flow.round_trip + share.queue).as_secs_f64();
-    (2.0 * window).max(LEAST_BUFFER * f64::from(flow.tcp.payload)).min(flow.tcp.buffer as f64)
-}
-
-fn bytes_per_second(share: &Share) -> f64 {
-    share.rate.millibytes_per_second() as f64 / 1e3
-}
-
-/// A transfer: slow start on a fresh connection and what follows, the rest at the connection's rate, the way of
-/// the last segment, the confirmation.
-fn transfer(
-    flow: &Greedy<'_>,
-    share: &Share,
-    bytes: u64,
-    new: Option<&Beginning>,
-    confirm: bool,
-) -> Terms {
-    let talk = &flow.flow.there;
-    let last = last_segment(bytes, flow.tcp.payload);
-    let mut terms = Terms::default();
-    let sending = match new {
-        None => {
-            behind_others(&mut terms, flow, share);
-            share.rate.time_for(bytes.saturating_sub(u64::from(last)))
-        }
-        Some(new) => {
-            let found = new.latency(flow, bytes);
-            terms.add(
-                (
-                    "slow start",
-                    "Σ over the rounds in which it may end: chance × rounds × round trip",
-                    SLOW_START,
-                ),
-                &window_place(talk.from.0),
-                Cause::Window,
-                seconds(found.slow),
-                format!(
-                    "{:.2} rounds of {}; a loss or an overflow ends it with a chance of {:.0} %",
-                    found.rounds,
-                    flow.round_trip,
-                    100.0 * found.lost
-                ),
-            );
-            // The last segment's own time is in its way.
-            seconds(found.rest - f64::from(last) / (new.line * f64::from(new.flows)))
-        }
-    };
-    terms.0.extend(waiting(flow, share, sending).0);
-    one_way(&mut terms, talk, last);
-    if confirm {
-        one_way(&mut terms, &flow.flow.back, CONFIRMATION);
-    }
-    terms
-}
-
-fn seconds(seconds: f64) -> Span {
-    Span::from_nanos((seconds.max(0.0) * 1e9) as u64)
-}
-
-/// On a connection that has grown the last segment finds the queue of the line's other users; its own connection's
-/// is in the rate.
-fn behind_others(terms: &mut Terms, flow: &Greedy<'_>, share: &Share) {
-    if share.users < 2 {
-        return;
-    }
-    let (place, _) = limiting_place(flow, share);
-    terms.add(
-        ("the queue before the last segment", "mean queue of the line", WINDOW),
-        &place,
-        Cause::Queue,
-        share.queue,
-        share.queue.to_string(),
-    );
-}
-
-fn last_segment(bytes: u64, payload: u32) -> u32 {
-    let payload = u64::from(payload);
-    u32::try_from((bytes.max(1) - 1) % payload + 1).unwrap_or(u32::MAX).min(bytes as u32)
-}
-
-/// Of all writes but the last the storing overlaps the sending, and the slower of the two limits.
-fn storing(terms: &mut Terms, workload: &Workload, flow: &Greedy<'_>) {
-    let (_, store) = writes(workload);
-    terms.add(
-        ("storing the last write", "store", "Vande Water 1988 §3.7.1"),
-        &processor_place(flow.flow.there.to.0),
-        Cause::Host,
-        store,
-        store.to_string(),
-    );
-}
-
-/// So long at the connection's rate, booked where it is held back.
-fn waiting(flow: &Greedy<'_>, share: &Share, span: Span) -> Terms {
-    let mut terms = Terms::default();
-    let (place, cause) = limiting_place(flow, share);
-    terms.add(
-        ("sending at the connection's rate", "bytes / throughput", BALANCE),
-        &place,
-        cause,
-        span,
-        format!("at {}", share.rate),
-    );
-    terms
-}
-
-fn limiting_place(flow: &Greedy<'_>, share: &Share) -> (String, Cause) {
-    let talk = &flow.flow.there;
-    match share.regime {
-        Regime::Window => (window_place(talk.from.0), Cause::Window),
-        Regime::Loss => (window_place(talk.from.0), Cause::Recover),
-        Regime::Stage(resource) | Regime::Standing(resource) | Regime::Overflow(resource, _) => {
-            slowest(talk, resource)
-        }
     }
 }
 
@@ -348,8 +172,8 @@ fn standing(network: &Network<'_>, flows: &[Greedy<'_>], shares: &[Share], share
 fn explain(
     network: &Network<'_>,
     index: usize,
-    flows: &[Greedy<'_>],
-    shares: &[Share],
+    (flows, shares): (&[Greedy<'_>], &[Share]),
+    before: &Before,
     notes: &mut Vec<Note>,
 ) {
     let traffic = &network.scenario().traffic[index];
@@ -368,8 +192,16 @@ fn explain(
             NoteKind::Assumed,
             format!("the connection is established and {state}"),
         ));
+        let others = match before {
+            Before::Again => {
+                "its transfers and those of the other connections are taken to begin again at once and to have equal shares; if some end sooner, the mean of the times is less"
+            }
+            _ => {
+                "connections that begin together are taken to be alike but for the turns in which they send and lose; if some are luckier still, the mean of their times is less"
+            }
+        };
         if shares[first].users > 1 {
-            notes.push(Note::of_traffic(name, NoteKind::Assumed, "connections that begin together are taken to be alike but for the turns in which they send and lose; if some are luckier still, the mean of their times is less"));
+            notes.push(Note::of_traffic(name, NoteKind::Assumed, others));
         }
     }
 }

@@ -8,6 +8,7 @@ mod crowd;
 mod flow;
 mod message;
 mod share;
+mod times;
 
 pub(crate) use connection::Connection;
 

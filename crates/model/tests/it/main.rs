@@ -8,3 +8,4 @@ mod published_lambert1987;
 mod published_vandewater1988;
 mod tcp;
 mod transfers;
+mod windows;

@@ -1,0 +1,241 @@
+//! The times of transfers over TCP: from the first byte to the confirmation, or from write to write.
+
+use super::beginning::Beginning;
+use super::bulk::{BALANCE, WINDOW};
+use super::flow::Greedy;
+use super::share::{Regime, Share};
+use crate::group::writes;
+use crate::message::{Terms, one_way, slowest};
+use crate::prediction::What;
+use crate::talk::{processor_place, window_place};
+use crate::way::Resource;
+use trunkline_core::{Cause, Span};
+use trunkline_scenario::{Network, Workload};
+
+/// User bytes by which the receiver confirms a transfer.
+const CONFIRMATION: u32 = 4;
+/// Segments that a send buffer holds at least (Linux, `tcp_sndbuf_expand`).
+const LEAST_BUFFER: f64 = 20.0;
+const SLOW_START: &str = "RFC 5681 §3.1; Cardwell, Savage, Anderson 2000 §2.2";
+
+/// What was on the way before a transfer.
+pub(super) enum Before {
+    /// Nothing: the connection is new.
+    New(Beginning),
+    /// Its connection's transfers before it; others go on sending.
+    Grown,
+    /// The same, and the others' transfers begin again like its own.
+    Again,
+}
+
+impl Before {
+    /// Before a transfer of flow number `index`.
+    pub fn of(
+        network: &Network<'_>,
+        flows: &[Greedy<'_>],
+        shares: &[Share],
+        index: usize,
+    ) -> Before {
+        let repeats = |flow: &Greedy<'_>| {
+            let workload = &network.scenario().traffic[flow.flow.traffic].workload;
+            matches!(*workload, Workload::Bulk { repeat, .. } | Workload::Push { repeat, .. } if repeat > 1)
+        };
+        let share = &shares[index];
+        let mut users = flows.iter().zip(shares).filter(|(_, other)| other.regime == share.regime);
+        match repeats(&flows[index]) {
+            false => Before::New(Beginning::of(network, flows, index, share)),
+            true if share.users > 1 && users.all(|(flow, _)| repeats(flow)) => Before::Again,
+            true => Before::Grown,
+        }
+    }
+}
+
+/// The times that the workload would measure.
+pub(super) fn times(
+    workload: &Workload,
+    flow: &Greedy<'_>,
+    share: &Share,
+    before: &Before,
+) -> Vec<(u64, What, Terms)> {
+    match workload {
+        Workload::Bulk { bytes, confirm, .. } => {
+            let terms = transfer(flow, share, bytes.bytes(), before, *confirm, Terms::default());
+            vec![(bytes.bytes(), What::Transfer, terms)]
+        }
+        Workload::Push { bytes, .. } => {
+            let mut stored = Terms::default();
+            if share.regime != Regime::Stage(Resource::Processor(flow.flow.there.to.1)) {
+                storing(&mut stored, workload, flow);
+            }
+            let terms = transfer(flow, share, bytes.bytes(), before, true, stored);
+            vec![(bytes.bytes(), What::Transfer, terms)]
+        }
+        Workload::TimedTransfer { duration, .. } => {
+            vec![(flow.write, What::Interval, interval(flow, share, *duration))]
+        }
+        Workload::Greedy { interval, .. } => {
+            let bytes = u128::from(share.rate.millibytes_per_second())
+                * u128::from(interval.as_nanos())
+                / (1_000 * crate::throughput::SECOND);
+            let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+            vec![(bytes, What::Amount, waiting(flow, share, *interval))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The mean time of a write in a test of `duration`. At its end the host still holds a part of what was written.
+fn interval(flow: &Greedy<'_>, share: &Share, duration: Span) -> Terms {
+    let span = share.rate.time_for(flow.write);
+    let passed = duration.as_secs_f64() * bytes_per_second(share);
+    let held = held_at_the_end(flow, share);
+    let mut terms =
+        waiting(flow, share, seconds(span.as_secs_f64() * passed / (passed + held).max(1.0)));
+    if let Some(term) = terms.0.first_mut().filter(|_| held > 0.0) {
+        term.formula = "bytes / (throughput + bytes held at the end / duration)";
+        term.numbers = format!("at {}, {held:.0} bytes held after {duration}", share.rate);
+    }
+    terms
+}
+
+/// Bytes that a saturated sender holds: twice its window, twenty segments at least, and no more than its buffer takes. One
+/// that the application keeps waiting holds nothing.
+fn held_at_the_end(flow: &Greedy<'_>, share: &Share) -> f64 {
+    if share.regime == Regime::Stage(Resource::Processor(flow.flow.there.from.1)) {
+        return 0.0;
+    }
+    let window = bytes_per_second(share) * (flow.round_trip + share.queue).as_secs_f64();
+    (2.0 * window).max(LEAST_BUFFER * f64::from(flow.tcp.payload)).min(flow.tcp.buffer as f64)
+}
+
+fn bytes_per_second(share: &Share) -> f64 {
+    share.rate.millibytes_per_second() as f64 / 1e3
+}
+
+/// A transfer: slow start on a fresh connection and what follows, the rest at the connection's rate, the way of
+/// the last segment, the confirmation, and what is `stored` of it.
+fn transfer(
+    flow: &Greedy<'_>,
+    share: &Share,
+    bytes: u64,
+    before: &Before,
+    confirm: bool,
+    stored: Terms,
+) -> Terms {
+    let talk = &flow.flow.there;
+    let last = last_segment(bytes, flow.tcp.payload);
+    let mut around = Terms::default();
+    one_way(&mut around, talk, last);
+    if confirm {
+        one_way(&mut around, &flow.flow.back, CONFIRMATION);
+    }
+    around.0.extend(stored.0);
+    let mut terms = Terms::default();
+    let sending = match before {
+        Before::Grown => {
+            behind_others(&mut terms, flow, share);
+            share.rate.time_for(bytes.saturating_sub(u64::from(last)))
+        }
+        Before::Again => in_turn(flow, share, (bytes, last), around.total()),
+        Before::New(new) => {
+            let found = new.latency(flow, bytes);
+            terms.add(
+                (
+                    "slow start",
+                    "Σ over the rounds in which it may end: chance × rounds × round trip",
+                    SLOW_START,
+                ),
+                &window_place(talk.from.0),
+                Cause::Window,
+                seconds(found.slow),
+                format!(
+                    "{:.2} rounds of {}; a loss or an overflow ends it with a chance of {:.0} %",
+                    found.rounds,
+                    flow.round_trip,
+                    100.0 * found.lost
+                ),
+            );
+            // The last segment's own time is in its way.
+            seconds(found.rest - f64::from(last) / (new.line * f64::from(new.flows)))
+        }
+    };
+    terms.0.extend(waiting(flow, share, sending).0);
+    terms.0.extend(around.0);
+    terms
+}
+
+/// What is left for sending if as many transfers as there are connections are always under way: by Little's law each
+/// takes its bytes over its share of the rate, with the time `around` in which its connection sends nothing, and at
+/// least what it would take alone.
+fn in_turn(flow: &Greedy<'_>, share: &Share, (bytes, last): (u64, u32), around: Span) -> Span {
+    let whole = match share.regime {
+        Regime::Stage(resource) | Regime::Standing(resource) | Regime::Overflow(resource, _) => {
+            flow.capacity(resource)
+        }
+        Regime::Window | Regime::Loss => share.rate,
+    };
+    let alone = whole.max(share.rate).time_for(bytes.saturating_sub(u64::from(last)));
+    share.rate.time_for(bytes).saturating_sub(around).max(alone)
+}
+
+fn seconds(seconds: f64) -> Span {
+    Span::from_nanos((seconds.max(0.0) * 1e9) as u64)
+}
+
+/// On a connection that has grown the last segment finds the queue of the line's other users; its own connection's
+/// is in the rate.
+fn behind_others(terms: &mut Terms, flow: &Greedy<'_>, share: &Share) {
+    if share.users < 2 {
+        return;
+    }
+    let (place, _) = limiting_place(flow, share);
+    terms.add(
+        ("the queue before the last segment", "mean queue of the line", WINDOW),
+        &place,
+        Cause::Queue,
+        share.queue,
+        share.queue.to_string(),
+    );
+}
+
+fn last_segment(bytes: u64, payload: u32) -> u32 {
+    let payload = u64::from(payload);
+    u32::try_from((bytes.max(1) - 1) % payload + 1).unwrap_or(u32::MAX).min(bytes as u32)
+}
+
+/// Of all writes but the last the storing overlaps the sending, and the slower of the two limits.
+fn storing(terms: &mut Terms, workload: &Workload, flow: &Greedy<'_>) {
+    let (_, store) = writes(workload);
+    terms.add(
+        ("storing the last write", "store", "Vande Water 1988 §3.7.1"),
+        &processor_place(flow.flow.there.to.0),
+        Cause::Host,
+        store,
+        store.to_string(),
+    );
+}
+
+/// So long at the connection's rate, booked where it is held back.
+fn waiting(flow: &Greedy<'_>, share: &Share, span: Span) -> Terms {
+    let mut terms = Terms::default();
+    let (place, cause) = limiting_place(flow, share);
+    terms.add(
+        ("sending at the connection's rate", "bytes / throughput", BALANCE),
+        &place,
+        cause,
+        span,
+        format!("at {}", share.rate),
+    );
+    terms
+}
+
+fn limiting_place(flow: &Greedy<'_>, share: &Share) -> (String, Cause) {
+    let talk = &flow.flow.there;
+    match share.regime {
+        Regime::Window => (window_place(talk.from.0), Cause::Window),
+        Regime::Loss => (window_place(talk.from.0), Cause::Recover),
+        Regime::Stage(resource) | Regime::Standing(resource) | Regime::Overflow(resource, _) => {
+            slowest(talk, resource)
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Short messages and transfers: what waits for what, by hand.
+
+use crate::common::build::*;
+use trunkline_core::{Size, Span};
+use trunkline_model::{What, predictions};
+use trunkline_scenario::{Scenario, TcpSettings, Transport, Workload};
+
+fn transfer(net: &Scenario, bytes: u64) -> Span {
+    predictions(net).unwrap().find("file", bytes, What::Transfer).unwrap().value.time().unwrap()
+}
+
+/// 8 Mbit/s and 50 ms each way, with blocks of 1000 bytes in one packet.
+fn far(bytes: u64, write: u32) -> Scenario {
+    let mut net = pair(&link(8_000_000, Span::from_millis(50)));
+    let file = Workload::Bulk { bytes: Size::from_bytes(bytes), repeat: 1, write, confirm: true };
+    net.traffic.push(traffic("file", ("a", "b"), file, &urp(1000, 3, 0)));
+    net
+}
+
+#[test]
+fn blocks_wait_for_whole_windows_only() {
+    // A block of 1004 bytes and its ECHO; the empty message of 4 bytes, ECHO and answer of 4 + 4.
+    let (block, answered) = (Span::from_micros(1004), Span::from_micros(101_005));
+    let confirmation = Span::from_micros(100_000 + 4 + 1 + 8);
+    for (blocks, windows, more) in [(1, 0, 1), (2, 0, 2), (3, 1, 0), (4, 1, 1), (11, 3, 2)] {
+        let by_hand = answered.scaled(windows, 1) + block.scaled(more, 1) + confirmation;
+        for write in [1000, 2000, 50_000] {
+            let ours = transfer(&far(blocks * 1000, write), blocks * 1000);
+            let off = ours.abs_diff(by_hand);
+            assert!(off < Span::from_nanos(100), "{blocks} blocks: {ours}, {by_hand} by hand");
+        }
+    }
+}
+
+/// The last block of a message waits at each line for a longer one ahead of it.
+#[test]
+fn a_short_last_block_does_not_overtake() {
+    let line = link(8_000_000, Span::ZERO);
+    let wires = vec![wire("a", "n", &line), wire("n", "b", &line)];
+    let mut net = scenario(vec![host("a"), host("b")], &["n"], wires);
+    net.traffic.push(traffic("talk", ("a", "b"), echo(&[1500]), &urp(1000, 7, 0)));
+    let found = predictions(&net).unwrap();
+    let ours = found.find("talk", 1500, What::RoundTrip).unwrap().value.time().unwrap();
+    // Blocks of 1004 and 504 bytes over two lines, there and back; behind one ECHO, of which the first goes ahead of the
+    // answer on both lines: the first block leaves the second line after 2008 us, the second after 504 more.
+    let one_way = Span::from_micros(2 * 1004 + 504);
+    let echoes = Span::from_micros(2);
+    assert!(ours.abs_diff(one_way.scaled(2, 1)) <= echoes, "{ours}");
+}
+
+/// Little's law: as many transfers as there are connections are always under way.
+#[test]
+fn transfers_that_begin_again_take_their_bytes_over_their_share() {
+    let payload = 1448.0 / 1500.0 * 10e6 / 8.0;
+    let tcp = TcpSettings { profile: "trunkline".into(), ..TcpSettings::default() };
+    for (bytes, count) in [(20_000u64, 3u32), (20_000, 8), (200_000, 3), (2_000_000, 8)] {
+        let mut net = pair(&link(10_000_000, Span::from_millis(10)));
+        let (repeat, write) = (20, 8192);
+        let file = Workload::Bulk { bytes: Size::from_bytes(bytes), repeat, write, confirm: true };
+        net.traffic.push(traffic("file", ("a", "b"), file, &Transport::Tcp(tcp.clone())));
+        net.traffic[0].count = count;
+        let by_hand = f64::from(count) * bytes as f64 / payload;
+        let alone = 0.02 + bytes as f64 / payload;
+        let ours = transfer(&net, bytes).as_secs_f64();
+        assert!((ours / by_hand.max(alone) - 1.0).abs() < 0.02, "{count} x {bytes}: {ours}");
+    }
+}
