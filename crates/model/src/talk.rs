@@ -103,7 +103,7 @@ impl Talk<'_> {
 
     /// The part of [`answering`](Talk::answering) that keeps the receiver's processor from the data.
     pub fn answering_first(&self) -> Span {
-        if self.speech.answers() { control_on_processor(self.to.0) } else { Span::ZERO }
+        if self.speech.answers() { control_on_processor(self.to.0, 1) } else { Span::ZERO }
     }
 
     /// What taking a block in and reading it keeps the receiver's processor.
@@ -173,19 +173,36 @@ impl Talk<'_> {
     ) -> BTreeMap<Resource, Span> {
         let packets = self.speech.packets(data);
         let mut demands = Demands { blocks, each: BTreeMap::new() };
-        let (from, to) = (self.from, self.to);
-        demands.add(Resource::Processor(from.1), self.host_send(data));
-        demands.add(Resource::Board(from.1), self.board_send(data));
+        demands.add(Resource::Processor(self.from.1), self.host_send(data));
+        demands.add(Resource::Board(self.from.1), self.board_send(data));
         let taking = self.host_receive(data) + self.interrupts(data) + self.read(data);
-        demands.add(Resource::Processor(to.1), taking);
+        demands.add(Resource::Processor(self.to.1), taking);
         demands.along(&self.way, &packets);
         if let Some(answer) = answer {
-            demands.along(&self.back, &[answer]);
-            demands.control(from, inward(from));
-            demands.control(to, Resource::Board(to.1));
+            demands.answer(self, &self.back, answer);
         }
         demands.each.retain(|_, span| !span.is_zero());
         demands.each
+    }
+
+    /// The demands of `answers` answers that come `back`, on the way and at the two ends.
+    pub fn answer_demands(
+        &self,
+        back: &Way,
+        answer: Packet,
+        answers: u64,
+    ) -> BTreeMap<Resource, Span> {
+        let mut demands = Demands { blocks: answers, each: BTreeMap::new() };
+        demands.answer(self, back, answer);
+        demands.each
+    }
+
+    /// What a write of so many bytes costs its processor: the system call, its requests, and the interrupts that say that
+    /// these are done.
+    pub fn writing(&self, write: u32) -> Span {
+        let requests = self.speech.requests(write, &self.from.0.interface.split);
+        let handing = requests.iter().map(|blocks| self.request(blocks.iter().sum()) + self.done());
+        self.from.0.processor.write.of(u64::from(write)) + handing.sum()
     }
 }
 
@@ -213,9 +230,17 @@ impl Demands {
         }
     }
 
-    fn control(&mut self, (host, index): (&Host, usize), board: Resource) {
+    /// What an answer takes on its way and at its ends.
+    fn answer(&mut self, talk: &Talk<'_>, back: &Way, answer: Packet) {
+        self.along(back, &[answer]);
+        let envelopes = u64::from(answer.bytes);
+        self.control(talk.from, inward(talk.from), envelopes);
+        self.control(talk.to, Resource::Board(talk.to.1), envelopes);
+    }
+
+    fn control(&mut self, (host, index): (&Host, usize), board: Resource, envelopes: u64) {
         self.add(board, host.interface.control);
-        self.add(Resource::Processor(index), control_on_processor(host));
+        self.add(Resource::Processor(index), control_on_processor(host, envelopes));
     }
 }
 
@@ -228,14 +253,14 @@ fn block_cost(host: &Host, cost: Cost, envelopes: u64) -> Span {
     }
 }
 
-/// The cost of a control to a host's processor.
-fn control_on_processor(host: &Host) -> Span {
-    block_cost(host, Cost { fixed: host.processor.control, per_byte: Span::ZERO }, 1)
+/// The cost of a control of so many envelopes to a host's processor.
+fn control_on_processor(host: &Host, envelopes: u64) -> Span {
+    block_cost(host, Cost { fixed: host.processor.control, per_byte: Span::ZERO }, envelopes)
 }
 
 /// The cost of a control to a host: its board, and its processor if the protocol runs there.
 fn controls(host: &Host) -> Span {
-    host.interface.control + control_on_processor(host)
+    host.interface.control + control_on_processor(host, 1)
 }
 
 /// The place of a host's system calls and interrupts.

@@ -82,9 +82,7 @@ fn demands(
             *demands.entry(resource).or_default() += span;
         }
     };
-    let handing = requests.iter().map(|blocks| talk.request(blocks.iter().sum()) + talk.done());
-    let writing = talk.from.0.processor.write.of(u64::from(write));
-    add(Resource::Processor(talk.from.1), writing + handing.sum());
+    add(Resource::Processor(talk.from.1), talk.writing(write));
     add(Resource::Processor(talk.to.1), store);
     let mut sizes: BTreeMap<u32, u64> = BTreeMap::new();
     requests.iter().flatten().for_each(|&data| *sizes.entry(data).or_default() += 1);

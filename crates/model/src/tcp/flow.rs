@@ -193,20 +193,21 @@ struct Written {
 }
 
 /// The time for which the user bytes of [`TOGETHER`] full segments keep each stage busy in segments of so many: their
-/// part of the application's writes, of storing them and of ACKs included.
+/// part of the application's writes, of handing these over, of storing them and of ACKs included.
 fn demands(flow: &Flow<'_>, tcp: &Connection, written: Written) -> BTreeMap<Resource, Span> {
     let Written { write, segment, store } = written;
     let mut demands =
         flow.there.demands_for(u32::try_from(segment).unwrap_or(tcp.payload), TOGETHER);
-    for stage in &flow.back.way.stages {
-        let share = stage.busy_for(&[acknowledgement(tcp)], TOGETHER);
-        let share = share.scaled(1, u64::from(tcp.acked));
-        *demands.entry(stage.resource).or_default() += share;
+    for (resource, span) in
+        flow.there.answer_demands(&flow.back.way, acknowledgement(tcp), TOGETHER)
+    {
+        *demands.entry(resource).or_default() += span.scaled(1, u64::from(tcp.acked));
     }
     let payload = u64::from(tcp.payload);
     demands.values_mut().for_each(|span| *span = span.scaled(payload, segment.max(1)));
-    let ((from, sender), (_, receiver)) = (flow.there.from, flow.there.to);
-    for (host, cost) in [(sender, from.processor.write.of(write)), (receiver, store)] {
+    let talk = &flow.there;
+    let writing = talk.writing(u32::try_from(write).unwrap_or(u32::MAX));
+    for (host, cost) in [(talk.from.1, writing), (talk.to.1, store)] {
         *demands.entry(Resource::Processor(host)).or_default() +=
             cost.scaled(payload * TOGETHER, write);
     }

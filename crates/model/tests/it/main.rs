@@ -2,6 +2,7 @@
 
 mod against_simulator;
 mod common;
+mod costs;
 mod messages;
 mod published_hawley1989;
 mod published_lambert1987;
