@@ -52,6 +52,7 @@ pub(crate) fn predict(
     flow.uncovered_but_loss(network).map_or(Ok(()), Err)?;
     alone(network, index, &flow)?;
     let path = circumstances(network, &flow, &traffic.workload, shape);
+    let path = read_together(listed, &flow, path)?;
     let formula = (listed.entry.formula)(&listed.values, &path)?;
     notes.extend(
         slots(listed, &flow, &path)
@@ -128,13 +129,12 @@ fn circumstances(
 ) -> Circumstances {
     let (talk, unit) = (&flow.there, shape.unit);
     let mut demands = demands(flow, shape, TOGETHER);
-    let (host, processor) = talk.from;
     let write = match workload {
-        Workload::Greedy { write, .. } => u64::from(*write),
-        other => writes(other).0.first().map_or(1, |&write| u64::from(write)),
+        Workload::Greedy { write, .. } => *write,
+        other => writes(other).0.first().copied().unwrap_or(1),
     };
-    let writing = host.processor.write.of(write).scaled(u64::from(unit) * TOGETHER, write.max(1));
-    *demands.entry(Resource::Processor(processor)).or_default() += writing;
+    let writing = talk.writing(write).scaled(u64::from(unit) * TOGETHER, u64::from(write.max(1)));
+    *demands.entry(Resource::Processor(talk.from.1)).or_default() += writing;
     let answered = talk.host_send(unit)
         + talk.board_send(unit)
         + talk.way.latency(&talk.speech.packets(unit))
@@ -155,6 +155,28 @@ fn circumstances(
             _ => u64::MAX,
         },
     }
+}
+
+/// `path` with the system calls of a reader that takes together what may be under way, as many units as the formula
+/// without them has at once.
+///
+/// # Errors
+/// Why no formula covers it.
+fn read_together(
+    listed: &Listed,
+    flow: &Flow<'_>,
+    path: Circumstances,
+) -> Result<Circumstances, String> {
+    let talk = &flow.there;
+    if talk.to.0.processor.read.fixed.is_zero() {
+        return Ok(path);
+    }
+    let unit = (listed.entry.shape)(&listed.values).unit;
+    let together = (listed.entry.formula)(&listed.values, &path)?.together;
+    let answered = path.answered + talk.behind_reads(unit, together, path.answered);
+    let busy = talk.taking(unit) - talk.to.0.processor.read.fixed + talk.calls(together);
+    let spacing = path.spacing.max(busy.as_nanos() as f64);
+    Ok(Circumstances { answered, spacing, ..path })
 }
 
 /// What a unit and its answer wait for slots in the mean.
@@ -186,7 +208,7 @@ fn demands(flow: &Flow<'_>, shape: Shape, units: u64) -> BTreeMap<Resource, Span
 }
 
 fn answer(shape: Shape) -> Packet {
-    Packet { bytes: shape.answer, controls: 0 }
+    Packet::acknowledgement(shape.answer)
 }
 
 /// What becomes of units that are `together` in front of the lines that are slower than all stages before, and of their
@@ -194,7 +216,7 @@ fn answer(shape: Shape) -> Packet {
 fn crowded(network: &Network<'_>, flow: &Flow<'_>, shape: Shape, together: u64) -> Option<String> {
     let waiting = together.saturating_sub(1);
     let talk = &flow.there;
-    let unit = Packet { bytes: shape.unit + shape.header, controls: 0 };
+    let unit = Packet::plain(shape.unit + shape.header);
     let back = shape.answers_each.then_some((&flow.back.way, answer(shape)));
     let mut slowest =
         talk.host_send(shape.unit).max(talk.board_send(shape.unit)).scaled(TOGETHER, 1);
@@ -306,7 +328,7 @@ fn opened(flow: &Flow<'_>, bytes: u64, shape: Shape, formula: &Formula) -> (u64,
 
 /// The packet that opens a connection goes there, its answer comes back.
 fn opening(terms: &mut Terms, there: &Talk<'_>, back: &Talk<'_>, shape: Shape) {
-    let packet = Packet { bytes: shape.header, controls: 0 };
+    let packet = Packet::plain(shape.header);
     let hosts = |talk: &Talk<'_>| talk.host_send(0) + talk.board_send(0) + talk.host_receive(0);
     let [forth, answer] = [there, back].map(|it| it.way.latency(&[packet]) + hosts(it));
     let name = ("opening", "OPEN there + RESPONSE back", "RFC 998, §5.1");

@@ -69,7 +69,7 @@ pub(crate) fn predict(
 
 /// The longest service on the way.
 fn busiest(flow: &Flow<'_>, size: u32) -> (Span, Resource) {
-    let demands = flow.there.demands(size);
+    let demands = flow.there.demands_alone(size);
     let longest = demands.into_iter().max_by_key(|&(_, span)| span);
     longest.map_or((Span::ZERO, flow.there.way.stages[0].resource), |(r, span)| (span, r))
 }

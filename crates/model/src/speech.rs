@@ -17,6 +17,8 @@ pub(crate) struct Packet {
     pub bytes: u32,
     /// Control envelopes among them.
     pub controls: u32,
+    /// Whether it is a control or an acknowledgement only, which costs hosts something else than a block.
+    pub is_control: bool,
 }
 
 /// The way in which one end sends.
@@ -32,6 +34,24 @@ pub(crate) struct Speech {
     header: u32,
     /// The time without an answer after which URP asks, and may send again; `None` for other protocols.
     pub timeout: Option<Span>,
+    /// Whether what has come lies in the host's own buffers, not in receive buffers of the interface.
+    pub of_host: bool,
+}
+
+impl Packet {
+    /// A packet with data, without control envelopes.
+    pub fn plain(bytes: u32) -> Packet {
+        Packet { bytes, controls: 0, is_control: false }
+    }
+
+    /// An acknowledgement in a packet of a network without envelopes.
+    pub fn acknowledgement(bytes: u32) -> Packet {
+        Packet { is_control: true, ..Packet::plain(bytes) }
+    }
+
+    fn with_controls(bytes: u32, controls: u32) -> Packet {
+        Packet { controls, ..Packet::plain(bytes) }
+    }
 }
 
 impl Speech {
@@ -44,22 +64,32 @@ impl Speech {
                 packet: urp.packet,
                 header: 0,
                 timeout: Some(urp.timeout),
+                of_host: false,
             },
             Transport::Udp => Speech { header: UDP_HEADER, ..Speech::datagrams() },
             Transport::Datagram => Speech::datagrams(),
             Transport::Listed(listed) => {
                 let shape = (listed.entry.shape)(&listed.values);
-                Speech { block: shape.unit.max(1), header: shape.header, ..Speech::datagrams() }
+                let (block, header) = (shape.unit.max(1), shape.header);
+                Speech { block, header, of_host: true, ..Speech::datagrams() }
             }
             // Segments follow each other like datagrams; window and losses are not the speech's affair.
             Transport::Tcp(tcp) => Connection::of(tcp, mtu).map_or(Speech::datagrams(), |tcp| {
-                Speech { block: tcp.payload, header: tcp.header, ..Speech::datagrams() }
+                let (block, header) = (tcp.payload, tcp.header);
+                Speech { block, header, of_host: true, ..Speech::datagrams() }
             }),
         }
     }
 
     fn datagrams() -> Speech {
-        Speech { block: u32::MAX, outstanding: None, packet: 0, header: 0, timeout: None }
+        Speech {
+            block: u32::MAX,
+            outstanding: None,
+            packet: 0,
+            header: 0,
+            timeout: None,
+            of_host: false,
+        }
     }
 
     /// Whether the far end answers blocks.
@@ -83,26 +113,25 @@ impl Speech {
     /// fits in whole (Hawley 1989 §4.2.1: 12 bytes are one packet, 13 two).
     pub fn packets(&self, data: u32) -> Vec<Packet> {
         if !self.answers() {
-            return vec![Packet { bytes: data + self.header, controls: 0 }];
+            return vec![Packet::plain(data + self.header)];
         }
         if self.packet == 0 {
-            return vec![Packet { bytes: data + TRAILER, controls: TRAILER_CONTROLS }];
+            return vec![Packet::with_controls(data + TRAILER, TRAILER_CONTROLS)];
         }
-        let plain = |bytes| Packet { bytes, controls: 0 };
-        let mut packets = vec![plain(self.packet); (data / self.packet) as usize];
+        let mut packets = vec![Packet::plain(self.packet); (data / self.packet) as usize];
         let rest = data % self.packet;
         if rest > 0 && rest + TRAILER > self.packet {
-            packets.push(plain(rest));
-            packets.push(Packet { bytes: TRAILER, controls: TRAILER_CONTROLS });
+            packets.push(Packet::plain(rest));
+            packets.push(Packet::with_controls(TRAILER, TRAILER_CONTROLS));
         } else {
-            packets.push(Packet { bytes: rest + TRAILER, controls: TRAILER_CONTROLS });
+            packets.push(Packet::with_controls(rest + TRAILER, TRAILER_CONTROLS));
         }
         packets
     }
 
     /// The answer to a block: one control envelope.
     pub fn echo() -> Packet {
-        Packet { bytes: 1, controls: 1 }
+        Packet { controls: 1, ..Packet::acknowledgement(1) }
     }
 }
 
@@ -130,7 +159,7 @@ mod tests {
     fn a_udp_datagram_has_its_headers_and_a_plain_one_none() {
         for (transport, bytes) in [(Transport::Udp, 128), (Transport::Datagram, 100)] {
             let speech = Speech::of(&transport, 1500);
-            assert_eq!(speech.packets(100), [Packet { bytes, controls: 0 }]);
+            assert_eq!(speech.packets(100), [Packet::plain(bytes)]);
             assert_eq!(speech.envelopes(100), u64::from(bytes));
             assert!(!speech.answers());
         }

@@ -54,7 +54,8 @@ impl Talk<'_> {
     /// filled and one for what is left, or one for the block.
     pub fn interrupts(&self, data: u32) -> Span {
         let host = self.to.0;
-        let buffer = host.interface.receive_buffer.unwrap_or(u32::MAX).max(1);
+        let buffer = host.interface.receive_buffer.filter(|_| !self.speech.of_host);
+        let buffer = buffer.unwrap_or(u32::MAX).max(1);
         let count = u64::from(data.div_ceil(buffer).max(1));
         let cost = host.processor.interrupt;
         cost.fixed.scaled(count, 1) + cost.per_byte.scaled(u64::from(data), 1)
@@ -113,7 +114,7 @@ impl Talk<'_> {
 
     /// The times of a block of `data` user bytes.
     pub fn block(&self, data: u32) -> BlockTimes {
-        let demands = self.demands(data);
+        let demands = self.demands_alone(data);
         let longest = demands.iter().max_by_key(|&(_, &span)| span);
         let (slowest, spacing) =
             longest.map_or((Resource::Processor(self.from.1), Span::ZERO), |(&r, &s)| (r, s));
@@ -154,9 +155,41 @@ impl Talk<'_> {
             + controls(self.from.0)
     }
 
-    /// The demands of a block and its answer on each stage, the reading of it included.
+    /// The demands of a block and its answer on each stage, the reading of its bytes included. The system call is not: a
+    /// reader that is behind takes all that is there with one.
     pub fn demands(&self, data: u32) -> BTreeMap<Resource, Span> {
         self.demands_for(data, 1)
+    }
+
+    /// The same of a block that is read by itself.
+    pub fn demands_alone(&self, data: u32) -> BTreeMap<Resource, Span> {
+        let mut demands = self.demands(data);
+        let call = self.to.0.processor.read.fixed;
+        if !call.is_zero() {
+            *demands.entry(Resource::Processor(self.to.1)).or_default() += call;
+        }
+        demands
+    }
+
+    /// What the system calls of reading keep the receiver's processor for each block, if `outstanding` may be under way: a
+    /// reader that is behind takes a window with one call.
+    pub fn calls(&self, outstanding: u64) -> Span {
+        self.to.0.processor.read.fixed.scaled(1, outstanding.max(1))
+    }
+
+    /// What the answers to a window of `outstanding` blocks of `data` bytes wait for a read, if the processor that reads
+    /// runs the protocol too and has not the time to read each block by itself. A read and the way to the next blocks
+    /// overlap, so that they wait for a part of it.
+    pub fn behind_reads(&self, data: u32, outstanding: u64, answered: Span) -> Span {
+        let host = self.to.0;
+        let interface = &host.interface;
+        if interface.protocol == ProtocolPlace::Board || interface.echo == Echo::Consumption {
+            return Span::ZERO;
+        }
+        let call = host.processor.read.fixed;
+        let lacking = self.taking(data).scaled(outstanding, 1).saturating_sub(answered);
+        let both = (answered + call).as_nanos().max(1);
+        call.min(lacking).scaled(answered.as_nanos(), both)
     }
 
     /// The same of `blocks` blocks.
@@ -175,7 +208,8 @@ impl Talk<'_> {
         let mut demands = Demands { blocks, each: BTreeMap::new() };
         demands.add(Resource::Processor(self.from.1), self.host_send(data));
         demands.add(Resource::Board(self.from.1), self.board_send(data));
-        let taking = self.host_receive(data) + self.interrupts(data) + self.read(data);
+        let reading = self.read(data).saturating_sub(self.to.0.processor.read.fixed);
+        let taking = self.host_receive(data) + self.interrupts(data) + reading;
         demands.add(Resource::Processor(self.to.1), taking);
         demands.along(&self.way, &packets);
         if let Some(answer) = answer {

@@ -55,7 +55,10 @@ fn window(talk: &Talk<'_>, blocks: &[u32]) -> Span {
     let Some(outstanding) = talk.speech.outstanding else { return Span::ZERO };
     let mut times = Blocks::of(talk);
     let sum: Span = blocks.iter().map(|&data| times.times(data).answered).sum();
-    sum.scaled(1, u64::from(outstanding))
+    let reads = blocks.iter().max().map_or(Span::ZERO, |&data| {
+        talk.behind_reads(data, u64::from(outstanding), times.times(data).answered)
+    });
+    (sum + reads.scaled(blocks.len() as u64, 1)).scaled(1, u64::from(outstanding))
 }
 
 /// Σ (request + its blocks until the last is answered + interrupt) / requests that the interface takes.
@@ -84,6 +87,9 @@ fn demands(
     };
     add(Resource::Processor(talk.from.1), talk.writing(write));
     add(Resource::Processor(talk.to.1), store);
+    let blocks = requests.iter().map(Vec::len).sum::<usize>() as u64;
+    let calls = talk.speech.outstanding.map_or(Span::ZERO, |most| talk.calls(u64::from(most)));
+    add(Resource::Processor(talk.to.1), calls.scaled(blocks, 1));
     let mut sizes: BTreeMap<u32, u64> = BTreeMap::new();
     requests.iter().flatten().for_each(|&data| *sizes.entry(data).or_default() += 1);
     for (data, count) in sizes {

@@ -379,7 +379,7 @@ impl Server {
                 Span::from_nanos(picos / 1_000)
             }
             // Controls cost the interface something else, which is counted with the answer.
-            Kind::Intake(_) if packet.controls == packet.bytes => Span::ZERO,
+            Kind::Intake(_) if packet.is_control => Span::ZERO,
             Kind::Intake(cost) => {
                 let bytes = cost.per_byte.scaled(u64::from(packet.bytes), 1);
                 if last { bytes + cost.fixed } else { bytes }

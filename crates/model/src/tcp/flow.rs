@@ -159,7 +159,7 @@ fn round_trip(flow: &Flow<'_>, tcp: &Connection) -> Span {
 }
 
 fn acknowledgement(tcp: &Connection) -> Packet {
-    Packet { bytes: tcp.header, controls: 0 }
+    Packet::acknowledgement(tcp.header)
 }
 
 /// A way loses with 1 − Π(1 − p).

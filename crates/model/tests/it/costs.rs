@@ -3,16 +3,21 @@
 use crate::common::build::*;
 use trunkline_core::Span;
 use trunkline_model::{Figure, What, predictions};
-use trunkline_scenario::{Scenario, Split, TcpSettings, Transport, Workload};
+use trunkline_scenario::{Listed, Scenario, Split, TcpSettings, Transport, Workload};
+use trunkline_transport::protocol::{Values, named};
 
 /// Bytes per second of a greedy connection that writes `write` bytes at a time.
 fn rate(write: u32, change: impl Fn(&mut Scenario)) -> f64 {
+    let tcp = TcpSettings { profile: "trunkline".into(), ..TcpSettings::default() };
+    rate_over(&Transport::Tcp(tcp), write, change)
+}
+
+fn rate_over(transport: &Transport, write: u32, change: impl Fn(&mut Scenario)) -> f64 {
     let mut net = pair(&link(100_000_000, Span::from_millis(1)));
     let second = Span::from_secs(1);
     let (duration, warm_up, interval) = (second.scaled(10, 1), second, second);
     let greedy = Workload::Greedy { write, duration, warm_up, interval };
-    let tcp = TcpSettings { profile: "trunkline".into(), ..TcpSettings::default() };
-    net.traffic.push(traffic("greedy", ("a", "b"), greedy, &Transport::Tcp(tcp)));
+    net.traffic.push(traffic("greedy", ("a", "b"), greedy, transport));
     change(&mut net);
     let found = predictions(&net).unwrap();
     let rate = found.list.iter().find(|p| p.what == What::Throughput).unwrap().value;
@@ -60,4 +65,52 @@ fn acknowledgements_cost_both_ends() {
         net.hosts[0].interface.programmed = Some(Span::from_micros(2));
     };
     close(rate(1448, programmed), 1448e6 / (1500.0 * 2.0 + 26.0 * 2.0));
+}
+
+/// Bytes per second of go-back-n with six frames of 1000 bytes.
+fn frames(change: impl Fn(&mut Scenario)) -> f64 {
+    let entry = named("go-back-n").unwrap();
+    let values = Values::parse(entry.name, entry.keys, "frame=1000,frames=6,timeout=1s").unwrap();
+    rate_over(&Transport::Listed(Listed { entry, values }), 1000, change)
+}
+
+#[test]
+fn requests_of_frames_cost_the_sender() {
+    let request = |net: &mut Scenario| net.hosts[0].processor.request.fixed = Span::from_millis(2);
+    close(frames(request), 500e3);
+}
+
+/// A reader that is behind takes all that is there with one system call.
+#[test]
+fn reads_gather_what_has_come() {
+    let read = |net: &mut Scenario| net.hosts[1].processor.read.fixed = Span::from_millis(2);
+    close(rate(1448, read), rate(1448, |_| ()));
+    // A window of six frames takes its 2.0813 ms, or 2 ms of reading; of these the answers wait for a half. The simulator has
+    // 1.5 MB/s, where each read delays all of them.
+    let ours = frames(read);
+    assert!(ours > 1.4e6 && ours < 2.0e6, "{ours}");
+}
+
+/// What TCP and the listed protocols accept lies in the host's buffers, whatever the interface posts.
+#[test]
+fn receive_buffers_do_not_cut_segments() {
+    let interrupt = |net: &mut Scenario| {
+        net.hosts[1].processor.interrupt.fixed = Span::from_millis(2);
+    };
+    let buffers = |net: &mut Scenario| {
+        interrupt(net);
+        net.hosts[1].interface.receive_buffer = Some(256);
+    };
+    close(rate(1448, interrupt), 724e3);
+    close(rate(1448, buffers), 724e3);
+}
+
+/// An acknowledgement costs a board as much as a control, and nothing of what a block costs.
+#[test]
+fn acknowledgements_are_no_blocks() {
+    let board = |net: &mut Scenario| {
+        net.hosts[0].interface.receive_block.fixed = Span::from_millis(2);
+    };
+    close(rate(1448, board), rate(1448, |_| ()));
+    close(frames(board), frames(|_| ()));
 }
