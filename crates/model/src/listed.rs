@@ -46,6 +46,14 @@ pub(crate) fn predict(
     if matches!(traffic.workload, Workload::Bulk { confirm: false, .. }) {
         return Err("transfers that end when the last write returns (confirm = false)".into());
     }
+    if network
+        .scenario()
+        .hosts
+        .iter()
+        .any(|it| it.name == traffic.from && it.interface.requests.is_some())
+    {
+        return Err(format!("{name} behind an interface with a limit on requests"));
+    }
     let shape = (listed.entry.shape)(&listed.values);
     fills_units(&traffic.workload, shape, name)?;
     let flow = Flow::new(network, index, 0)?;

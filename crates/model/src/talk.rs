@@ -171,22 +171,30 @@ impl Talk<'_> {
         demands
     }
 
-    /// What the system calls of reading keep the receiver's processor for each block, if `outstanding` may be under way: a
-    /// reader that is behind takes a window with one call.
+    /// Whether answers wait until the application has read.
+    fn consumes(&self) -> bool {
+        self.to.0.interface.echo == Echo::Consumption && !self.speech.of_host
+    }
+
+    /// What the system calls of reading keep the receiver's processor for each block, if `outstanding` may be under way. A
+    /// reader that is behind takes a window with one call, or more if a board answers meanwhile.
     pub fn calls(&self, outstanding: u64) -> Span {
-        self.to.0.processor.read.fixed.scaled(1, outstanding.max(1))
+        let call = self.to.0.processor.read.fixed;
+        match self.to.0.interface.protocol {
+            _ if self.consumes() => call,
+            ProtocolPlace::Host => call.scaled(1, outstanding.max(1)),
+            ProtocolPlace::Board => Span::ZERO,
+        }
     }
 
     /// What the answers to a window of `outstanding` blocks of `data` bytes wait for a read, if the processor that reads
     /// runs the protocol too and has not the time to read each block by itself. A read and the way to the next blocks
     /// overlap, so that they wait for a part of it.
     pub fn behind_reads(&self, data: u32, outstanding: u64, answered: Span) -> Span {
-        let host = self.to.0;
-        let interface = &host.interface;
-        if interface.protocol == ProtocolPlace::Board || interface.echo == Echo::Consumption {
+        if self.to.0.interface.protocol == ProtocolPlace::Board || self.consumes() {
             return Span::ZERO;
         }
-        let call = host.processor.read.fixed;
+        let call = self.to.0.processor.read.fixed;
         let lacking = self.taking(data).scaled(outstanding, 1).saturating_sub(answered);
         let both = (answered + call).as_nanos().max(1);
         call.min(lacking).scaled(answered.as_nanos(), both)

@@ -3,7 +3,9 @@
 use crate::common::build::*;
 use trunkline_core::Span;
 use trunkline_model::{Figure, What, predictions};
-use trunkline_scenario::{Listed, Scenario, Split, TcpSettings, Transport, Workload};
+use trunkline_scenario::{
+    Echo, Listed, ProtocolPlace, Scenario, Split, TcpSettings, Transport, Workload,
+};
 use trunkline_transport::protocol::{Values, named};
 
 /// Bytes per second of a greedy connection that writes `write` bytes at a time.
@@ -13,11 +15,14 @@ fn rate(write: u32, change: impl Fn(&mut Scenario)) -> f64 {
 }
 
 fn rate_over(transport: &Transport, write: u32, change: impl Fn(&mut Scenario)) -> f64 {
-    let mut net = pair(&link(100_000_000, Span::from_millis(1)));
     let second = Span::from_secs(1);
     let (duration, warm_up, interval) = (second.scaled(10, 1), second, second);
-    let greedy = Workload::Greedy { write, duration, warm_up, interval };
-    net.traffic.push(traffic("greedy", ("a", "b"), greedy, transport));
+    rate_of(Workload::Greedy { write, duration, warm_up, interval }, transport, change)
+}
+
+fn rate_of(workload: Workload, transport: &Transport, change: impl Fn(&mut Scenario)) -> f64 {
+    let mut net = pair(&link(100_000_000, Span::from_millis(1)));
+    net.traffic.push(traffic("one", ("a", "b"), workload, transport));
     change(&mut net);
     let found = predictions(&net).unwrap();
     let rate = found.list.iter().find(|p| p.what == What::Throughput).unwrap().value;
@@ -113,4 +118,22 @@ fn acknowledgements_are_no_blocks() {
     };
     close(rate(1448, board), rate(1448, |_| ()));
     close(frames(board), frames(|_| ()));
+}
+
+/// A board answers while its host reads, so the reader takes any number of blocks with one call; if answers wait for the
+/// reading, each block has its own.
+#[test]
+fn who_answers_decides_how_many_blocks_a_read_takes() {
+    let blocks = |change: &dyn Fn(&mut Scenario)| rate_of(bulk(1000), &urp(1000, 5, 0), change);
+    let board = |net: &mut Scenario| {
+        net.hosts[1].processor.read.fixed = Span::from_millis(2);
+        net.hosts[1].processor.interrupt.fixed = Span::from_millis(1);
+        net.hosts[1].interface.protocol = ProtocolPlace::Board;
+    };
+    close(blocks(&board), 1e6);
+    let consumed = |net: &mut Scenario| {
+        board(net);
+        net.hosts[1].interface.echo = Echo::Consumption;
+    };
+    close(blocks(&consumed), 1e6 / 3.0);
 }
