@@ -143,12 +143,16 @@ fn messages(
         }
     };
     let others = alongside(network, index);
-    if others.is_empty() && traffic.count <= 1 {
-        add(What::RoundTrip, &flow);
+    let alone = others.is_empty() && traffic.count <= 1;
+    add(if alone { What::RoundTrip } else { What::UnloadedRoundTrip }, &flow);
+    let least = sizes
+        .iter()
+        .map(|&size| round_trip(&flow.there, &flow.back, (size, answer(size)), at_once).total());
+    notes.extend(behind_controls(traffic, &flow, least.min()));
+    if alone {
         notes.extend(asks_early(traffic, &flow, sizes, answer));
         return Ok(());
     }
-    add(What::UnloadedRoundTrip, &flow);
     let assumed = |text: &str| Note::of_traffic(&traffic.name, NoteKind::Assumed, text);
     let (what, flow) = match loaded(network, index, &flow, &others)? {
         Loaded::Free => (What::RoundTrip, flow),
@@ -164,6 +168,17 @@ fn messages(
     add(what, &flow);
     notes.extend(asks_early(traffic, &flow, sizes, answer));
     Ok(())
+}
+
+/// A note if what the protocol's own answers cost the hosts may be much of the shortest round trip: each end sends one and
+/// hears one, and a message may wait for both.
+fn behind_controls(traffic: &Traffic, flow: &Flow<'_>, least: Option<Span>) -> Option<Note> {
+    let wait = if flow.there.speech.answers() { flow.there.acknowledging() } else { Span::ZERO };
+    let wait = wait.scaled(2, 1);
+    (wait > least?.scaled(1, 20)).then(|| {
+        let text = format!("waits for the control costs of ECHOs at both ends are left out in part: a round trip may be up to {wait} longer");
+        Note::of_traffic(&traffic.name, NoteKind::Assumed, text)
+    })
 }
 
 /// A note if an end of a message or of its answer asks before a block of it can be answered.
