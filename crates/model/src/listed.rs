@@ -37,27 +37,14 @@ pub(crate) fn predict(
 ) -> Result<(), String> {
     let traffic = &network.scenario().traffic[index];
     let name = listed.entry.name;
-    if !is_bulk(traffic) {
-        return Err(format!("messages over {name}"));
-    }
-    if traffic.count > 1 {
-        return Err(format!("several connections of {name}"));
-    }
-    if matches!(traffic.workload, Workload::Bulk { confirm: false, .. }) {
-        return Err("transfers that end when the last write returns (confirm = false)".into());
-    }
-    if network
-        .scenario()
-        .hosts
-        .iter()
-        .any(|it| it.name == traffic.from && it.interface.requests.is_some())
-    {
-        return Err(format!("{name} behind an interface with a limit on requests"));
-    }
+    covered(traffic, name)?;
     let shape = (listed.entry.shape)(&listed.values);
     fills_units(&traffic.workload, shape, name)?;
     let flow = Flow::new(network, index, 0)?;
     flow.uncovered_but_loss(network).map_or(Ok(()), Err)?;
+    if flow.there.from.0.interface.requests.is_some() {
+        return Err(format!("{name} behind an interface with a limit on requests"));
+    }
     alone(network, index, &flow)?;
     let path = circumstances(network, &flow, &traffic.workload, shape);
     let path = read_together(listed, &flow, path)?;
@@ -93,6 +80,22 @@ pub(crate) fn predict(
         notes.extend(short_test(traffic, held, size, rate.time_for(size)));
     }
     Ok(())
+}
+
+/// Transfers of one connection that are confirmed: the formulas know no others.
+fn covered(traffic: &Traffic, name: &str) -> Result<(), String> {
+    if !is_bulk(traffic) {
+        return Err(format!("messages over {name}"));
+    }
+    if traffic.count > 1 {
+        return Err(format!("several connections of {name}"));
+    }
+    match traffic.workload {
+        Workload::Bulk { confirm: false, .. } => {
+            Err("transfers that end when the last write returns (confirm = false)".into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Writes that fill their units: the formulas know units of one size.
