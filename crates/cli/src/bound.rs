@@ -37,6 +37,9 @@ impl FromStr for Bound {
 
     fn from_str(text: &str) -> Result<Bound, String> {
         let (bare, device) = text.split_once('%').map_or((text, None), |(it, of)| (it, Some(of)));
+        if let Ok(whole) = text.parse::<SocketAddr>() {
+            return Err(format!("give its port by itself: {} --port {}", whole.ip(), whole.port()));
+        }
         let address: IpAddr = bare.parse().map_err(|_| "it is no IP address of this host")?;
         match (address, device) {
             (IpAddr::V6(it), None) => placed(&it, 0).map(|()| address.into()),
@@ -80,7 +83,8 @@ mod tests {
             ("fe80::1%none", "no device 'none'"),
             ("127.0.0.1%lo", "IPv4"),
             ("lo", "no IP address"),
-            ("127.0.0.1:80", "no IP address"),
+            ("127.0.0.1:80", "127.0.0.1 --port 80"),
+            ("[::1]:80", "::1 --port 80"),
         ] {
             let told = read(text).unwrap_err();
             assert!(told.contains(why), "{text}: {told}");
