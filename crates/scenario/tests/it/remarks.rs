@@ -38,6 +38,7 @@ fn a_headroom_too_small_for_the_largest_frame_is_told() {
     let told = "medium.m.ecn_threshold is above buffer, so that nothing is marked; give a lower one, or leave it out";
     assert_eq!(fabric(1500, "flow = 'drop'\nbuffer = 1000\necn_threshold = 1001"), [told]);
     assert_eq!(fabric(1500, "flow = 'credit'\nbuffer = 1000\necn_threshold = 1001"), [""; 0]);
+    assert_eq!(fabric(1500, "flow = 'drop'\nbuffer = 1000\necn_threshold = 1000"), [""; 0]);
     let told = "medium.m.headroom has room for two frames of 9216 bytes, and those of up to 9217 may be lost: give 2 bytes more";
     assert_eq!(fabric(9217, "flow = 'pause'"), [told]);
     // 8750 bytes are under way on the cable and in the switch.
@@ -89,5 +90,28 @@ fn what_just_fits_is_not_remarked() {
              [[link]]\nbetween = ['b', 'c']\n[[traffic]]\nname = 'x'\nto = 'c'\n{traffic}\n"
         );
         assert_eq!(one(&text).remarks(), [], "{text}");
+    }
+}
+
+/// Keys of disciplines that count only beside others are told if they change something else, and only then.
+#[test]
+fn keys_of_disciplines_are_idle_or_not() {
+    for (discipline, told) in [
+        ("codel:limit=1500", 1),
+        ("codel:limit=1p", 1),
+        ("codel:limit=1501", 0),
+        ("codel:limit=9c", 0),
+        ("gather:count=4,limit=4p", 0),
+        ("gather:count=5,limit=4p", 1),
+        ("pie:ecn=true,mark_below=5%", 0),
+        ("pie:ecn=false", 0),
+        ("sfq:perturb=9s", 0),
+        ("sfq:buckets=1", 0),
+    ] {
+        let text = format!(
+            "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[link]]\nbetween = ['a', 'b']\nrate = '1Mbit/s'\n\
+             discipline = '{discipline}'\n[[traffic]]\nname = 't'\nkind = 'bulk'\nfrom = 'a'\nto = 'b'\n"
+        );
+        assert_eq!(one(&text).remarks().len(), told, "{discipline}");
     }
 }
