@@ -63,11 +63,84 @@ pub fn read_scenario(data: &[u8]) {
     hold_together(&cells);
 }
 
+/// Scenarios of which lines are taken.
+const TAKEN: [&str; 14] = [
+    include_str!("../../examples/two-hops.toml"),
+    include_str!("../../examples/asymmetric-access.toml"),
+    include_str!("../../examples/cluster.toml"),
+    include_str!("../../examples/ethernet.toml"),
+    include_str!("../../examples/host-interface.toml"),
+    include_str!("../../examples/incast-careful.toml"),
+    include_str!("../../examples/lossy-link.toml"),
+    include_str!("../../examples/low-latency.toml"),
+    include_str!("../../examples/many-queues.toml"),
+    include_str!("../../examples/netblt.toml"),
+    include_str!("../../examples/textbook.toml"),
+    include_str!("../../examples/token-ring.toml"),
+    include_str!("../../examples/windows.toml"),
+    include_str!("../../examples/xunet-small-window.toml"),
+];
+/// Changes of a file at most.
+const MOST_CHANGES: usize = 12;
+
+/// A scenario of the examples of which lines, or values of keys, are put in other places: of octets changed one by one most are
+/// no TOML. The first octet chooses the scenario, and each five after it a change.
+pub fn edit_scenario(data: &[u8]) {
+    let Some((&first, changes)) = data.split_first() else { return };
+    let lines_of = |text: &'static str| {
+        let bare = |line: &'static str| line.split(" #").next().map(str::trim_end);
+        let told = |line: &&str| !line.is_empty() && !line.starts_with('#');
+        text.lines().filter_map(bare).filter(told).map(String::from).collect::<Vec<_>>()
+    };
+    let all: Vec<String> = TAKEN.into_iter().flat_map(lines_of).collect();
+    let mut lines = lines_of(TAKEN[usize::from(first) % TAKEN.len()]);
+    for change in changes.chunks_exact(5).take(MOST_CHANGES) {
+        let at = usize::from(change[1]) % lines.len();
+        let of = &all[usize::from(u16::from_be_bytes([change[2], change[3]])) % all.len()];
+        match change[0] % 6 {
+            0 => lines[at] = of.clone(),
+            1 => lines.insert(at, of.clone()),
+            2 if lines.len() > 1 => drop(lines.remove(at)),
+            3 => lines.extend(of_element(&all, of)),
+            4 => lines[at] = with_value(&lines[at], of),
+            _ => lines[at] = with_digit(&lines[at], change[4]),
+        }
+    }
+    read_scenario(lines.join("\n").as_bytes());
+}
+
+/// A line and those behind it up to the next table.
+fn of_element(all: &[String], first: &String) -> Vec<String> {
+    let rest = all.iter().skip_while(|line| *line != first);
+    rest.enumerate()
+        .take_while(|(at, it)| *at == 0 || !it.starts_with('['))
+        .map(|it| it.1.clone())
+        .collect()
+}
+
+/// A line with the value of another.
+fn with_value(line: &str, other: &str) -> String {
+    match (line.split_once('='), other.split_once('=')) {
+        (Some((key, _)), Some((_, value))) => format!("{key}={value}"),
+        _ => line.into(),
+    }
+}
+
+/// A line with another first digit.
+fn with_digit(line: &str, choice: u8) -> String {
+    let digit = char::from(b'0' + choice % 10);
+    match line.find(|it: char| it.is_ascii_digit()) {
+        Some(at) => format!("{}{digit}{}", &line[..at], &line[at + usize::from(choice < 128)..]),
+        None => line.into(),
+    }
+}
+
 /// Cells have ways for all their traffic, links that can be built, and coordinates of their own.
 fn hold_together(cells: &[Scenario]) {
     assert!(!cells.is_empty());
     for cell in cells {
         Network::of(cell).expect("the traffic of an accepted file has ways");
+        cell.remarks().iter().for_each(|it| assert_one_line("", &it.to_string()));
         for link in &cell.links {
             link.forward.check().and(link.backward.check()).expect("links can be built");
         }

@@ -34,7 +34,7 @@ use trunkline_transport::urp::{self, Check, Profile, Urp};
 pub type Body = fn(&[u8]);
 
 /// Every body by the name of its target.
-pub const BODIES: [(&str, Body); 27] = [
+pub const BODIES: [(&str, Body); 29] = [
     ("segment", cut_super_frame),
     ("classify", read_frame),
     ("quantities", read_quantities),
@@ -43,6 +43,7 @@ pub const BODIES: [(&str, Body); 27] = [
     ("traces", read_traces),
     ("settings", described::read_settings),
     ("scenario", described::read_scenario),
+    ("lines", described::edit_scenario),
     ("study", described::read_study),
     ("request", served::read_request),
     ("http", served::serve_http),
@@ -51,6 +52,7 @@ pub const BODIES: [(&str, Body); 27] = [
     ("envelopes", read_envelopes),
     ("tcp", read_tcp),
     ("netblt", netblt::hear),
+    ("netblt-ends", netblt::converse),
     ("cstar", cstar::hear),
     ("protocols", hear_protocols),
     ("capsule", read_capsule),

@@ -1,4 +1,8 @@
-//! A body for the packets of NETBLT, and for connections that hear them.
+//! Bodies for the packets of NETBLT, and for connections that hear them.
+
+mod talk;
+
+pub use talk::converse;
 
 use trunkline_core::{Span, Time};
 use trunkline_transport::netblt::wire::{
@@ -86,7 +90,7 @@ fn answer(end: &mut Connection, packet: &Packet, now: Time) {
         if let Some(sender) = end.sender()
             && sender.wants().is_some()
         {
-            sender.fill(4000, false);
+            sender.fill(sender.buffer_size(), false);
         }
         match end.transmit(now) {
             None => break,

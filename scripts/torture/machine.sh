@@ -120,12 +120,17 @@ verbs=(
     "cluster 900 cluster run --nodes 3 --test latency:rounds=100000"
     "cluster-here 500 cluster run --nodes 3 --here --test latency:rounds=100000"
     "receive 600 receive results/inbox --port 7003 --bind 127.0.0.1"
+    "send 600 send --no-key --rate 2mbit results/data 127.0.0.1:7004"
     "load 600 probe load 127.0.0.1 --port 7001 --duration 5s"
 )
 
-# Starts what the verb needs: a server for probe, a path for show and set.
+# Starts what the verb needs: a server for probe, a receiver for send, a path for show and set.
 help_verb() {
     case $1 in
+    send)
+        head -c 20000000 /dev/urandom >results/data
+        "$TRUNKLINE" receive results/inbox --no-key --port 7004 --bind 127.0.0.1 >/dev/null 2>&1 &
+        ;;
     probe | load) "$TRUNKLINE" serve --bind 127.0.0.1 --port 7001 >/dev/null 2>&1 & ;;
     show | set) "$TRUNKLINE" shell --no-outside --best-effort -- sleep 1000 >/dev/null 2>&1 & ;;
     *) return ;;
@@ -155,7 +160,8 @@ left_by() { find /run/trunkline results \( -name "$1.*" -o -name ".trunkline-$1-
 one() {
     local name=$1 longest=$2 how=$3 pid status held=0
     shift 3
-    "$TRUNKLINE" "$@" >/dev/null 2>&1 &
+    # As from a terminal: what bash starts beside a script ignores interrupts.
+    env --default-signal=INT "$TRUNKLINE" "$@" >/dev/null 2>&1 &
     pid=$!
     sleep "0.$(printf '%03d' $((RANDOM % longest)))"
     ! kill -0 $pid 2>/dev/null || met=$((met + 1))

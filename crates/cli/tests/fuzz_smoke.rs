@@ -300,8 +300,12 @@ fn every_decoder_stands_good_damaged_and_random_input() {
         check(name, body, &[]);
         let good: Vec<_> = everyones.iter().cloned().chain(corpus(name)).collect();
         good.iter().for_each(|input| check(name, body, input));
-        // A handshake takes a thousand times as long as most decoders.
-        let count = if name == "session" { 3000 } else { 60_000 };
+        // A handshake takes a thousand times as long as most decoders, a scenario or a conversation some ten times.
+        let count = match name {
+            "session" => 3000,
+            "lines" | "netblt-ends" => 10_000,
+            _ => 60_000,
+        };
         for _ in 0..count {
             let input = match noise.below(4) {
                 0 => noise.bytes(200),

@@ -223,29 +223,36 @@ impl Clerk {
             // The reason is worth more than why its list stays.
             let _ = sink.discard();
         }
-        let standing = match &error {
-            TransferError::Exists(_) => self.stands(&offer, manifest),
-            _ => None,
-        };
-        standing.ok_or(error)
+        match &error {
+            TransferError::Exists(_) if self.stands(&offer, manifest)? => Ok(()),
+            _ => Err(error),
+        }
     }
 
     /// Whether all that this manifest names stands there already, as a receiver leaves it that finished when its sender was
     /// gone. What has the right sizes and times is told at once, so that its sender stops; then it is read, and its root is held
     /// against the sender's.
-    fn stands(&mut self, offer: &Offer, manifest: &[u8]) -> Option<()> {
-        let manifest = Manifest::decode(manifest).ok()?;
+    ///
+    /// # Errors
+    /// If it was told to stop before it had read all.
+    fn stands(&mut self, offer: &Offer, manifest: &[u8]) -> Result<bool, TransferError> {
+        let Ok(manifest) = Manifest::decode(manifest) else { return Ok(false) };
         let mut standing = Source::standing(&self.directory, &manifest);
         standing.heed(&self.halt);
-        standing.unchanged().ok()?;
+        if standing.unchanged().is_err() {
+            return Ok(false);
+        }
         let (entries, files) = (manifest.entries() as u64, manifest.files() as u64);
         let bytes = manifest.stream_bytes();
         // If nobody takes them the receiver has ended.
         let _ = self.answers.send(Done::Known { had: bytes, bytes, name: manifest.name() });
         let _ = self.answers.send(Done::Root(Answer::Whole));
-        let root = standing.root(offer.chunk).ok()?;
-        self.standing = Some((Finished { entries, files, bytes }, root));
-        Some(())
+        let root = match standing.root(offer.chunk) {
+            Err(TransferError::Stopped) => return Err(TransferError::Stopped),
+            root => root.ok(),
+        };
+        self.standing = root.map(|root| (Finished { entries, files, bytes }, root));
+        Ok(self.standing.is_some())
     }
 
     fn open(&mut self, offer: &Offer) -> Result<Done, TransferError> {

@@ -7,6 +7,7 @@ use crate::{
     CHUNK, Control, MoverError, ReceiveOptions, Secret, SendOptions, Sending, Sent, receive, send,
 };
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -161,26 +162,54 @@ fn what_was_on_its_way_to_the_disk_is_refused_too() {
     assert!(matches!(desk.next(), Some(Done::Wanted(_))));
 }
 
+/// A directory with an old file, and one below it or not.
+fn make_tree(at: &Path, is_whole: bool) {
+    fs::create_dir_all(at.join("tree")).unwrap();
+    let mut file = fs::File::create(at.join("tree/file")).unwrap();
+    file.write_all(b"data").unwrap();
+    file.set_modified(std::time::UNIX_EPOCH).unwrap();
+    if is_whole {
+        fs::create_dir(at.join("tree/below")).unwrap();
+    }
+}
+
+/// What a sender of that directory says of it.
+fn offer_of_tree(at: &Path) -> (Offer, Vec<u8>) {
+    make_tree(at, true);
+    let (manifest, _) = Manifest::scan(&[at.join("tree")], &mut |_, _| {}).unwrap();
+    let list = manifest.encode();
+    let (identity, length) = (manifest.identity(), list.len() as u64);
+    (Offer { identity, manifest: length, chunk: CHUNK }, list)
+}
+
+/// A receiver that is stopped while it reads what stands there already was stopped, and nothing is in the way.
+#[test]
+fn who_is_stopped_while_it_reads_what_stands_there_says_so() {
+    let (dir, _, inbox) = places(0);
+    let (offer, list) = offer_of_tree(dir.path());
+    make_tree(&inbox, true);
+    let desk = Desk::start(inbox, false).unwrap();
+    desk.halt();
+    let tasks = [Task::Offer(offer), Task::Manifest(list), Task::Look(offer)];
+    tasks.into_iter().for_each(|task| desk.give(task));
+    let done: Vec<Done> = std::iter::from_fn(|| desk.next()).take(5).collect();
+    let [_, Done::Known { .. }, Done::Root(Answer::Whole), Done::Failed(why), Done::Looked(_)] =
+        &done[..]
+    else {
+        panic!("{done:?}")
+    };
+    assert!(matches!(why, TransferError::Stopped), "{why}");
+}
+
 /// Who sends what stands there already is told so before it is read: what it sends meanwhile is in vain. If it turns out to be something
 /// else it is refused after all.
 #[test]
 fn what_stands_there_is_told_before_it_is_read() {
     let (dir, _, inbox) = places(0);
-    let tree = |at: &Path, is_same: bool| {
-        fs::create_dir_all(at.join("tree")).unwrap();
-        let file = fs::File::create(at.join("tree/file")).unwrap();
-        file.set_modified(std::time::UNIX_EPOCH).unwrap();
-        if is_same {
-            fs::create_dir(at.join("tree/below")).unwrap();
-        }
-    };
-    tree(dir.path(), true);
-    let (manifest, _) = Manifest::scan(&[dir.path().join("tree")], &mut |_, _| {}).unwrap();
-    let list = manifest.encode();
-    let offer = Offer { identity: manifest.identity(), manifest: list.len() as u64, chunk: CHUNK };
+    let (offer, list) = offer_of_tree(dir.path());
     for is_same in [true, false] {
         let inbox = inbox.join(is_same.to_string());
-        tree(&inbox, is_same);
+        make_tree(&inbox, is_same);
         let desk = Desk::start(inbox, false).unwrap();
         let tasks = [Task::Offer(offer), Task::Manifest(list.clone()), Task::Finish([0; 32])];
         tasks.into_iter().for_each(|task| desk.give(task));

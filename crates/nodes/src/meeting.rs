@@ -349,6 +349,7 @@ impl Meeting<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn some_terms() -> Terms {
         Terms::new([("--test".into(), "flood".into())])
@@ -408,5 +409,43 @@ mod tests {
             assert_eq!(read(octets), Heard::Frame, "{octets:?}");
         }
         assert_eq!(read(&[&[0, 0, 0, 2], &[b'x'; 401][..]].concat()), Heard::Frame);
+    }
+
+    /// Octets like those of words and frames.
+    fn octets() -> impl Strategy<Value = Vec<u8>> {
+        let octet = prop_oneof![0..8u8, any::<u8>()];
+        prop::collection::vec(octet, 0..600)
+    }
+
+    proptest! {
+        /// Whatever comes is taken apart, each part being one octet at least, and a part is a word or a frame.
+        #[test]
+        fn whatever_comes_is_taken_apart(octets in octets()) {
+            let mut rest = &octets[..];
+            while !rest.is_empty() {
+                let (first, behind) = rest.split_at(extent(rest));
+                prop_assert!(!first.is_empty());
+                prop_assert!(is_word(first) || read(first) == Heard::Frame);
+                rest = behind;
+            }
+        }
+
+        /// A word is read as it was said, whatever stands behind it that begins as a word or a frame does.
+        #[test]
+        fn a_word_is_told_from_what_follows(
+            (me, began, all, hears) in any::<(u16, u64, bool, bool)>(),
+            reason in ".{0,300}",
+            (beginning, behind) in (0..=BEGINNINGS, octets()),
+        ) {
+            let (me, terms) = (NodeId(me), some_terms());
+            let told = Heard::Hello { from: me, all, hears, began, terms: terms.text() };
+            for word in [hello(me, all, hears, began, &terms), gone(me, &reason)] {
+                let joined = [&word[..], &[beginning], &behind].concat();
+                prop_assert_eq!(&joined[..extent(&joined)], &word[..]);
+            }
+            prop_assert_eq!(read(&hello(me, all, hears, began, &terms)), told);
+            let is_gone = matches!(read(&gone(me, &reason)), Heard::Gone { from, .. } if from == me);
+            prop_assert!(is_gone);
+        }
     }
 }

@@ -215,3 +215,19 @@ fn a_long_simulated_run_tells_how_far_it_is() {
     };
     assert!(!before.is_empty() && before.iter().all(under_way), "{before:?}");
 }
+
+/// So does one of a cluster, and it tells how many have been done.
+#[test]
+fn a_long_run_of_a_cluster_tells_how_far_it_is() {
+    let text = "[[cluster]]\nname = 'c'\nkind = 'leaf-spine'\nrate = ['1Gbit/s', '10Gbit/s']\nnodes = 4\n\
+                test = { kind = 'latency', words = [1], rounds = 20000, warm_up = 1 }\n";
+    let cells = Scenario::parse(text, "long.toml").unwrap();
+    let told = Mutex::new(Vec::new());
+    let batch = Batch { cells, engines: vec![sim()], threads: 1 };
+    batch.run(&|now| told.lock().unwrap().push((now.done, now.label))).unwrap();
+    let told = told.into_inner().unwrap();
+    let under_way = told.iter().filter(|it| it.1.ends_with("ms of virtual time"));
+    let mut done: Vec<usize> = under_way.map(|it| it.0).collect();
+    done.dedup();
+    assert_eq!(done, [0, 1], "{told:?}");
+}

@@ -257,7 +257,8 @@ fn what_cannot_carry_is_told() {
     assert!(error.contains("8034") && error.contains("--frame 1466"), "{error}");
 }
 
-/// What came before a node knew its peers is theirs or nobody's: nothing could be refused till then.
+/// What came before a node knew its peers is theirs or nobody's: nothing could be refused till then. What a stranger sends
+/// afterwards is refused.
 #[test]
 fn of_what_waits_when_nodes_meet_a_strangers_is_dropped() {
     let [mut one, mut other] = [(); 2].map(|()| on_loopback(4, 100).unwrap());
@@ -271,6 +272,7 @@ fn of_what_waits_when_nodes_meet_a_strangers_is_dropped() {
         one.send(&frame(number)).unwrap();
     }
     other.meet(NodeId(1), peers).unwrap();
+    stranger.send_to(b"\0\0\x00\x02it cannot go on", at).unwrap();
     one.send(&frame(2)).unwrap();
     for number in 0..3 {
         let came = other.receive(Duration::from_secs(5)).unwrap().expect("a frame");

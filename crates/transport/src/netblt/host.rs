@@ -316,4 +316,101 @@ mod tests {
         );
         assert_eq!([(1_000_000, true), (1000, false)].map(|(it, end)| proposed(it, end)), [512; 2]);
     }
+
+    /// A small end that listens, and terms that it accepts.
+    fn listening() -> (Netblt, Terms) {
+        let cap = Burst { size: 1, interval: 0 };
+        let habits = Habits { dialect: Dialect::V5, rate: RateLaw::Adaptive, cap };
+        let burst = Burst { size: 5, interval: 1 };
+        let terms = Terms { buffer: 1000, packet: 100, burst, outstanding: 4, ..Terms::default() };
+        let terms = Terms { death: 60, write: true, ..terms };
+        (Netblt::new(terms.clone(), habits), terms)
+    }
+
+    /// An OPEN that comes late, when others have been since, would deliver its message again.
+    #[test]
+    fn an_open_of_no_use_opens_nothing() {
+        let (mut end, terms) = listening();
+        let mut says = |uid: u16, packet: Packet| {
+            let ports = Ports { local: ACTIVE.0 + uid, foreign: LISTENING };
+            end.receive(Time::ZERO, &frame(Dialect::V5, ports, &packet, Extent::default()));
+            assert_eq!(end.take(), None);
+            let said = std::iter::from_fn(|| end.transmit(Time::ZERO));
+            let read = said.map(|it| wire::decode(it.frame.header.octets()).unwrap().packet);
+            read.filter(|it| matches!(it, Packet::Response(_) | Packet::Refused(_))).count()
+        };
+        let open =
+            |uid: u16, write| Packet::Open(Terms { uid: uid.into(), write, ..terms.clone() });
+        let impossible = Packet::Open(Terms { uid: 1, packet: 0, ..terms.clone() });
+        assert_eq!(says(1, impossible), 1, "it is refused");
+        assert_eq!(says(2, open(2, true)), 1);
+        assert_eq!((says(1, open(1, true)), says(3, open(3, false))), (0, 0));
+        assert_eq!((3..10).map(|uid| says(uid, open(uid, true))).sum::<usize>(), 7);
+        assert_eq!(says(10, open(10, true)), 0, "more than are kept");
+        assert_eq!(says(2, Packet::Abort(Vec::new())), 0);
+        assert_eq!((says(2, open(2, true)), says(10, open(10, true))), (0, 1));
+    }
+
+    /// Whoever answers in another layout than it was asked in is not the end that was asked.
+    #[test]
+    fn an_answer_in_another_layout_is_none() {
+        let (mut end, _) = listening();
+        end.offer(Time::ZERO, Extent::new(0, 1), true);
+        let open = end.transmit(Time::ZERO).unwrap();
+        let open = wire::decode(open.frame.header.octets()).unwrap();
+        let Packet::Open(terms) = open.packet else { panic!("{:?}", open.packet) };
+        let mut held = |dialect| {
+            let response = Packet::Response(terms.clone());
+            let answer = frame(dialect, open.ports.turned(), &response, Extent::default());
+            assert_eq!(end.receive(Time::ZERO, &answer), None);
+            end.held(Time::ZERO)
+        };
+        assert_eq!(held(Dialect::V4), Some(Held::Opening));
+        assert_ne!(held(Dialect::V5), Some(Held::Opening));
+    }
+
+    /// What has come whole and is confirmed is delivered, though its connection has ended before anybody took it.
+    #[test]
+    fn what_is_confirmed_outlives_its_connection() {
+        let (mut end, terms) = listening();
+        let ports = Ports { local: ACTIVE.0 + 1, foreign: LISTENING };
+        let last = Data { ends_buffer: true, buffer: 1, touched: 1, ..Data::default() };
+        let last = Data { last: true, bytes: 7, ..last };
+        let open = Packet::Open(Terms { uid: 1, ..terms });
+        for (packet, bytes) in [(open, 0), (Packet::Data(last), 7), (Packet::Abort(Vec::new()), 0)]
+        {
+            end.receive(Time::ZERO, &frame(Dialect::V5, ports, &packet, Extent::new(0, bytes)));
+            end.expire(Time::ZERO);
+        }
+        assert_eq!(end.take().map(|it| it.data.len), Some(7));
+    }
+
+    /// The second message of a stream begins where the first ends.
+    #[test]
+    fn a_short_message_behind_a_long_one_is_short() {
+        let (mut one, terms) = listening();
+        let (mut other, mut proposed, mut now) = (listening().0, Vec::new(), Time::ZERO);
+        one.offer(now, Extent::new(0, 2001), true);
+        one.offer(now, Extent::new(2001, 1), true);
+        assert!(terms.outstanding > 3);
+        for _ in 0..200 {
+            while let Some(Outgoing { frame, .. }) = one.transmit(now) {
+                if let Packet::Open(terms) = wire::decode(frame.header.octets()).unwrap().packet {
+                    proposed.push(terms.outstanding);
+                }
+                other.receive(now, &frame);
+                while let Some(unit) = other.take() {
+                    other.consumed(now, unit.data.len.into());
+                }
+            }
+            while let Some(Outgoing { frame, .. }) = other.transmit(now) {
+                one.receive(now, &frame);
+            }
+            let due = one.deadline().into_iter().chain(other.deadline()).min();
+            now = due.map_or(now, |it| it.max(now));
+            [&mut one, &mut other].into_iter().for_each(|it| it.expire(now));
+        }
+        proposed.dedup();
+        assert_eq!(proposed, [3, 1]);
+    }
 }

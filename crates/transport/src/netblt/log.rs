@@ -204,6 +204,25 @@ mod tests {
         assert_eq!(numbers(&mut log), (5..15).collect::<Vec<_>>());
         assert_eq!(numbers(&mut log), (15..21).collect::<Vec<_>>());
         assert!(!log.is_due());
+        assert_eq!(log.acknowledge(18), 14);
+        log.expired();
+        assert_eq!(numbers(&mut log), [19, 20]);
+        log.add(20, Said::Go);
+        log.expired();
+        assert_eq!(numbers(&mut log), [19, 20], "what was never said is no part of it");
+        assert_eq!(numbers(&mut log), [19, 20, 21]);
+    }
+
+    #[test]
+    fn an_enquiry_ends_what_was_being_repeated() {
+        let mut log = Log::new(Dialect::Classic, 80);
+        (0..20).for_each(|buffer| _ = log.add(buffer, Said::Go));
+        assert_eq!((numbers(&mut log).len(), numbers(&mut log).len()), (10, 10));
+        log.expired();
+        assert_eq!(numbers(&mut log).len(), 10);
+        log.expired();
+        assert_eq!(numbers(&mut log), [1, 2, 3, 4]);
+        assert!(!log.is_due());
     }
 
     #[test]

@@ -138,6 +138,17 @@ fn a_run_in_which_no_time_passes_ends() {
     assert!(run.notes.iter().any(|note| note.text.contains("no time passes")), "{:?}", run.notes);
 }
 
+/// However many packets take no time, time passes between them.
+#[test]
+fn many_packets_that_take_no_time_are_no_standstill() {
+    let text = "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[link]]\nbetween = ['a', 'b']\n[[traffic]]\n\
+                name = 't'\nkind = 'interactive'\nfrom = 'a'\nto = 'b'\nsizes = [1]\nrepeat = 110000\n\
+                every = '1us'\ntransport = 'urp'\n";
+    let run = run(text);
+    assert!(run.ended > Time::ZERO + Span::from_millis(109));
+    assert!(run.notes.iter().all(|it| it.kind != NoteKind::Unfinished), "{:?}", run.notes);
+}
+
 /// No bits have a time where there is no rate, a token's neither, and no station of this ring delays them.
 #[test]
 fn a_token_takes_no_time_on_a_ring_without_a_rate() {

@@ -144,6 +144,10 @@ mod tests {
     fn what_is_lost_wholly_is_waited_for_by_that_pace_too() {
         let (mut receiver, now) = waiting();
         let burst = Burst { size: 16, interval: 100 };
+        // Who sends without a limit tells no pace.
+        let unlimited = Burst { size: 1, interval: 0 };
+        receiver.hear(now, &NullAck { burst: unlimited, ..NullAck::default() });
+        assert_eq!(receiver.told, None);
         receiver.hear(now, &NullAck { touched: 1, ack: 1, burst, last: true });
         let looks = receiver.deadline().unwrap().since(now);
         assert!(looks <= Span::from_millis(100), "{looks:?}");

@@ -111,7 +111,8 @@ impl Sender {
         let Some((bytes, _)) = buffer.filled else { return };
         let count = packets(bytes, self.terms.packet);
         let sent = missing.iter().filter(|&&it| u32::from(it) < buffer.sent).count() as u64;
-        let follows = missing.windows(2).filter(|it| it[0] + 1 == it[1]).count() as u64;
+        let follows =
+            missing.windows(2).filter(|it| it[0].checked_add(1) == Some(it[1])).count() as u64;
         self.asked.0 += sent;
         self.asked.1 += sent.saturating_sub(follows);
         for &packet in missing {

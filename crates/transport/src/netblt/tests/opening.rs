@@ -32,3 +32,20 @@ fn an_open_that_comes_with_a_timer_is_answered() {
         now += Span::from_secs(1);
     }
 }
+
+/// Who asks often is not answered more often than packets leave.
+#[test]
+fn many_opens_of_others_are_refused_once() {
+    let habits = habits(Dialect::V5, RateLaw::Adaptive);
+    let accepted =
+        Connection::accept(Time::ZERO, &terms(true), PORTS.turned(), habits, &Limits::default());
+    let mut passive = accepted.unwrap();
+    let all = |passive: &mut Connection| {
+        std::iter::from_fn(|| passive.transmit(Time::ZERO)).collect::<Vec<_>>()
+    };
+    assert_eq!(all(&mut passive).len(), 1);
+    let other = Terms { uid: terms(true).uid + 1, ..terms(true) };
+    (0..9).for_each(|_| _ = passive.receive(Time::ZERO, &Packet::Open(other.clone()), true));
+    let said = all(&mut passive);
+    assert!(matches!(said[..], [Out::Packet(Packet::Refused(_))]), "{said:?}");
+}
