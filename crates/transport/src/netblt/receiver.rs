@@ -338,7 +338,7 @@ impl Receiver {
     /// All control messages up to `high` have come there.
     fn acknowledged(&mut self, now: Time, high: u16, told: Option<Burst>, by_null_ack: bool) {
         if self.log.acknowledge(high) == 0 {
-            return;
+            return self.is_missed(now, high);
         }
         if let Some(round) = self.control.answered(now, high) {
             self.law.round(round);
@@ -358,6 +358,14 @@ impl Receiver {
             self.start_timer(now, index, by_null_ack);
         }
         self.go();
+    }
+
+    /// Nothing new has been heard there. A sender that has not heard even the first message misses it.
+    fn is_missed(&mut self, now: Time, high: u16) {
+        if high == 0 && !self.log.is_empty() && self.control.missed(now) {
+            self.log.repeat();
+            self.control_due = Some(now + self.control.value());
+        }
     }
 
     /// A NULL-ACK has come.

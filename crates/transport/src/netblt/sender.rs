@@ -332,10 +332,17 @@ impl Sender {
         Some(self.ack())
     }
 
-    /// Whether everything has been sent and not all is confirmed. In versions 4 and 5 the receiver waits for nothing of which it
-    /// does not know that it was sent, and the packet that told it may be lost.
+    /// Whether the receiver is to be reminded: it has let nothing be sent; or everything has been sent and not all is confirmed. In
+    /// versions 4 and 5 it waits for nothing of which it does not know that it was sent, and the packet that told it may be lost.
     fn reminder(&self) -> bool {
-        !self.dialect.is_classic() && self.done < self.filled && !self.could_send()
+        let is_waiting = !self.dialect.is_classic() && self.done < self.filled;
+        self.base.is_none() || is_waiting && !self.could_send()
+    }
+
+    /// The GOs that follow an answer to the OPEN are missed if none has come for so long.
+    pub(super) fn misses_after(&mut self, now: Time, patience: Span) {
+        self.remind = patience.clamp(PROMPT, REMIND);
+        self.ack_due = self.ack_due.or(Some(now + self.remind));
     }
 
     /// An acknowledgement.
