@@ -230,6 +230,15 @@ impl Connection {
         }
     }
 
+    /// How long a round trip takes, if that is known.
+    pub fn round(&self) -> Option<Span> {
+        let measured = match &self.half {
+            Some(Half::Receiver(receiver)) => receiver.measured(),
+            _ => None,
+        };
+        measured.or((self.expected > Span::ZERO).then_some(self.expected))
+    }
+
     /// How it ended, if it is closed.
     pub fn ending(&self) -> Option<&Ending> {
         match &self.state {

@@ -342,6 +342,7 @@ impl Receiver {
         }
         if let Some(round) = self.control.answered(now, high) {
             self.law.round(round);
+            self.guess_pace(round);
         }
         if self.offered.is_some_and(|it| high.wrapping_sub(it) < 1 << 15) {
             self.offered = None;
@@ -401,6 +402,7 @@ impl Receiver {
                 continue;
             }
             self.unset_timer(index);
+            self.law.ended(now);
             self.ask_again(index);
         }
     }
@@ -471,6 +473,11 @@ impl Receiver {
     /// The smoothed round trip; a guess before one is measured.
     pub fn round(&self) -> Span {
         self.control.round()
+    }
+
+    /// The smoothed round trip, if one has been measured.
+    pub fn measured(&self) -> Option<Span> {
+        self.control.measured()
     }
 
     /// Whether all buffers have come and all messages have been acknowledged.

@@ -136,6 +136,11 @@ impl ControlTimer {
         value.max(SHORTEST).min(longest.min(self.ceiling))
     }
 
+    /// The smoothed round trip, if one has been measured.
+    pub fn measured(&self) -> Option<Span> {
+        self.measured.then(|| self.round())
+    }
+
     /// The smoothed round trip.
     pub fn round(&self) -> Span {
         Span::from_nanos(self.round.mean)

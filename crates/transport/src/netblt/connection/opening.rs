@@ -73,6 +73,9 @@ impl Connection {
     /// and from then on as often as a round trip suggests. What is said is heard when the answer has come; nothing can have been missed.
     pub(super) fn came_early(&mut self, now: Time, messages: &[Message]) {
         let State::Opening { since, due, tries } = &mut self.state else { return };
+        if !self.habits.rate.is_ours() {
+            return;
+        }
         if self.early.is_empty() && *tries < first_pause(self.expected).1 {
             *due = now;
             if self.expected == Span::ZERO && *tries == 1 {
@@ -95,15 +98,15 @@ impl Connection {
             return;
         }
         // Of repeated OPENs it is not known which was answered.
-        let known = Some(self.expected).filter(|it| *it > Span::ZERO);
-        let round = (tries == 1).then(|| now.since(since)).or(known);
+        let round = (tries == 1).then(|| now.since(since)).or(self.round());
+        self.expected = round.unwrap_or_default();
         self.other_death = terms.death;
         let (death, sends) = (self.terms.death, self.terms.write);
         self.terms = Terms { death, ..terms.clone() };
         (self.state, self.heard) = (State::Open, now);
         self.start(sends, round);
         let (early, patience) = (std::mem::take(&mut self.early), now.since(self.spoke));
-        if let Some(sender) = self.sender() {
+        if let Some(sender) = self.sender().filter(|it| it.is_even()) {
             sender.receive(now, &early);
             sender.misses_after(now, patience);
         }

@@ -38,7 +38,7 @@ type Loses<'a> = &'a dyn Fn(usize, &Packet, Time) -> bool;
 
 /// When the first data leave, over a path of 50 ms each way that loses chosen packets, and how many CONTROL packets were said until
 /// they had come.
-fn begins(dialect: Dialect, way: Span, loses: Loses) -> (Span, usize) {
+fn begins(dialect: Dialect, way: Span, loses: Loses<'_>) -> (Span, usize) {
     let habits = habits(dialect, RateLaw::Adaptive);
     let limits = Limits::default();
     let proposed = Terms { outstanding: 512, ..terms(true) };
@@ -46,8 +46,8 @@ fn begins(dialect: Dialect, way: Span, loses: Loses) -> (Span, usize) {
     let mut ends = [End::new(Some(active), &stream(3_000_000)), End::new(None, &[])];
     let (mut now, mut on_way, mut said) = (Time::ZERO, BTreeMap::new(), 0);
     for number in 0..100_000u64 {
-        for from in 0..2 {
-            while let Some(octets) = ends[from].transmit(now) {
+        for (from, end) in ends.iter_mut().enumerate() {
+            while let Some(octets) = end.transmit(now) {
                 let packet = decode(&octets).expect("a packet").packet;
                 if matches!(packet, Packet::Data(_)) {
                     return (now.since(Time::ZERO), said);
@@ -79,7 +79,7 @@ fn what_is_lost_of_an_answer_is_asked_for_after_a_round_trip() {
     let before = |now, millis| now < Time::ZERO + Span::from_millis(millis);
     let way = Span::from_millis(50);
     for dialect in Dialect::ALL {
-        let found = |millis: u64, loses: Loses| {
+        let found = |millis: u64, loses: Loses<'_>| {
             let (begun, _) = begins(dialect, way, loses);
             assert!(begun <= Span::from_millis(millis), "{dialect:?}: {begun:?} for {millis} ms");
         };
