@@ -9,7 +9,7 @@ use super::habits::Habits;
 use super::receiver::{Placed, Receiver};
 use super::sender::{Sender, Sending};
 use super::terms::Limits;
-use super::wire::{Dialect, Packet, Parity, Ports, Terms};
+use super::wire::{Dialect, Message, Packet, Parity, Ports, Terms};
 use trunkline_core::{Span, Time};
 
 /// The OPEN timer: its first value, its greatest, and how often an OPEN is sent.
@@ -103,6 +103,8 @@ pub struct Connection {
     half: Option<Half>,
     /// Buffers that the client has provided before it was open.
     provided: u64,
+    /// Messages that came before the answer to the OPEN.
+    early: Vec<Message>,
     /// Packets to be sent before anything else.
     urgent: Vec<Packet>,
     heard: Time,
@@ -159,6 +161,7 @@ impl Connection {
             expected: Span::ZERO,
             half: None,
             provided: 0,
+            early: Vec::new(),
             urgent: Vec::new(),
             heard: now,
             spoke: now,
@@ -225,6 +228,15 @@ impl Connection {
             Some(receiver) => receiver.provide(buffers),
             None => self.provided += buffers,
         }
+    }
+
+    /// How long a round trip takes, if that is known.
+    pub fn round(&self) -> Option<Span> {
+        let measured = match &self.half {
+            Some(Half::Receiver(receiver)) => receiver.measured(),
+            _ => None,
+        };
+        measured.or((self.expected > Span::ZERO).then_some(self.expected))
     }
 
     /// How it ended, if it is closed.
@@ -315,8 +327,10 @@ impl Connection {
         self.receiver()?.parity(now, parity, is_right)
     }
 
-    fn controlled(&mut self, now: Time, messages: &[super::wire::Message]) {
-        let Some(Half::Sender(sender)) = &mut self.half else { return };
+    fn controlled(&mut self, now: Time, messages: &[Message]) {
+        let Some(Half::Sender(sender)) = &mut self.half else {
+            return self.came_early(now, messages);
+        };
         sender.receive(now, messages);
         if sender.is_finished() && matches!(self.state, State::Open | State::Dally { .. }) {
             self.dally(now, Ending::Done);

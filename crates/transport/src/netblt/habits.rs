@@ -29,6 +29,11 @@ pub enum RateLaw {
 }
 
 impl RateLaw {
+    /// Whether an end makes use of more than RFC 998 and RFC 1030 say. One with their fixed burst is as they measured it.
+    pub(super) fn is_ours(self) -> bool {
+        self == RateLaw::Adaptive
+    }
+
     pub(super) fn law(self, terms: &Terms, dialect: Dialect) -> Box<dyn Law> {
         match self {
             RateLaw::Fixed => Box::new(Fixed(terms.burst)),

@@ -214,6 +214,7 @@ impl Protocol for Netblt {
             return None;
         }
         let place = self.inward[index].receive(now, &read.packet, frame.data);
+        self.outward.learn(self.inward[index].connection.round());
         let before = self.place_of(index);
         place.map(|place| before + place)
     }

@@ -338,10 +338,11 @@ impl Receiver {
     /// All control messages up to `high` have come there.
     fn acknowledged(&mut self, now: Time, high: u16, told: Option<Burst>, by_null_ack: bool) {
         if self.log.acknowledge(high) == 0 {
-            return;
+            return self.is_missed(now, high);
         }
         if let Some(round) = self.control.answered(now, high) {
             self.law.round(round);
+            self.guess_pace(round);
         }
         if self.offered.is_some_and(|it| high.wrapping_sub(it) < 1 << 15) {
             self.offered = None;
@@ -358,6 +359,14 @@ impl Receiver {
             self.start_timer(now, index, by_null_ack);
         }
         self.go();
+    }
+
+    /// Nothing new has been heard there. A sender that has not heard even the first message misses it.
+    fn is_missed(&mut self, now: Time, high: u16) {
+        if high == 0 && !self.log.is_empty() && self.control.missed(now) {
+            self.log.repeat();
+            self.control_due = Some(now + self.control.value());
+        }
     }
 
     /// A NULL-ACK has come.
@@ -393,6 +402,7 @@ impl Receiver {
                 continue;
             }
             self.unset_timer(index);
+            self.law.ended(now);
             self.ask_again(index);
         }
     }
@@ -463,6 +473,11 @@ impl Receiver {
     /// The smoothed round trip; a guess before one is measured.
     pub fn round(&self) -> Span {
         self.control.round()
+    }
+
+    /// The smoothed round trip, if one has been measured.
+    pub fn measured(&self) -> Option<Span> {
+        self.control.measured()
     }
 
     /// Whether all buffers have come and all messages have been acknowledged.

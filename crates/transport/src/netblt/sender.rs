@@ -104,8 +104,11 @@ pub struct Sender {
     /// Packets that were asked for again by the receiver, and stretches of them that follow each other.
     asked: (u64, u64),
     pace: Pace,
-    /// The newest message whose offer has been taken up.
+    /// The newest message whose offer has been taken up, and whether anything was offered.
     offered: u16,
+    has_offer: bool,
+    /// Packets sent up to the latest request, as long as nothing is offered.
+    told: u64,
     /// When an acknowledgement goes out by itself.
     ack_due: Option<Time>,
     /// After how long without a packet an acknowledgement tells again what has been touched.
@@ -144,6 +147,8 @@ impl Sender {
             asked: (0, 0),
             pace: Pace::new(&start),
             offered: 0,
+            has_offer: false,
+            told: 0,
             ack_due: None,
             remind: PROMPT,
             touched: 0,
@@ -332,10 +337,22 @@ impl Sender {
         Some(self.ack())
     }
 
-    /// Whether everything has been sent and not all is confirmed. In versions 4 and 5 the receiver waits for nothing of which it
-    /// does not know that it was sent, and the packet that told it may be lost.
+    /// Whether the receiver is to be reminded: it has let nothing be sent; or everything has been sent and not all is confirmed. In
+    /// versions 4 and 5 it waits for nothing of which it does not know that it was sent, and the packet that told it may be lost.
     fn reminder(&self) -> bool {
-        !self.dialect.is_classic() && self.done < self.filled && !self.could_send()
+        let is_waiting = !self.dialect.is_classic() && self.done < self.filled;
+        self.base.is_none() && self.pace.is_even() || is_waiting && !self.could_send()
+    }
+
+    /// Whether a law of ours keeps the pace.
+    pub(super) fn is_even(&self) -> bool {
+        self.pace.is_even()
+    }
+
+    /// The GOs that follow an answer to the OPEN are missed if none has come for so long.
+    pub(super) fn misses_after(&mut self, now: Time, patience: Span) {
+        self.remind = patience.clamp(PROMPT, REMIND);
+        self.ack_due = self.ack_due.or(Some(now + self.remind));
     }
 
     /// An acknowledgement.

@@ -34,6 +34,8 @@ impl Smoothed {
 pub struct ControlTimer {
     round: Smoothed,
     measured: bool,
+    /// Whether anything is known of a round trip.
+    is_known: bool,
     /// The newest message when the measurement began, and when that was.
     asked: Option<(u16, Time)>,
     /// Whether anything has been sent again since then.
@@ -51,6 +53,7 @@ impl ControlTimer {
         ControlTimer {
             round,
             measured: false,
+            is_known: false,
             asked: None,
             repeated: false,
             stretch: 1,
@@ -60,6 +63,7 @@ impl ControlTimer {
 
     /// Sets what a round trip takes before one is measured.
     pub fn expect(&mut self, round: Span) {
+        self.is_known = true;
         self.round = Smoothed { mean: round.as_nanos(), deviation: round.as_nanos() / 4 };
     }
 
@@ -70,11 +74,25 @@ impl ControlTimer {
         }
     }
 
-    /// What had been sent is sent again, because nothing answered.
-    pub fn expired(&mut self, now: Time) {
+    /// The other end says that it has heard nothing. If no round trip is known that tells of one, and what had been sent is to be sent
+    /// again. Answers whether it is.
+    pub fn missed(&mut self, now: Time) -> bool {
+        let Some((_, since)) = self.asked.filter(|_| !self.is_known) else { return false };
+        self.expect(now.since(since));
+        self.repeated(now);
+        true
+    }
+
+    /// What had been sent is sent again.
+    fn repeated(&mut self, now: Time) {
         if let Some((_, since)) = &mut self.asked {
             (*since, self.repeated) = (now, true);
         }
+    }
+
+    /// What had been sent is sent again, because nothing answered.
+    pub fn expired(&mut self, now: Time) {
+        self.repeated(now);
         self.stretch = (self.stretch * 3).div_ceil(2).min(64);
     }
 
@@ -100,7 +118,7 @@ impl ControlTimer {
             (true, _) => self.round.take(round.as_nanos()),
             (false, _) => {
                 self.round = Smoothed { mean: round.as_nanos(), deviation: round.as_nanos() / 4 };
-                self.measured = true;
+                (self.measured, self.is_known) = (true, true);
             }
         }
         if self.repeated {
@@ -116,6 +134,11 @@ impl ControlTimer {
         let value = value.scaled(self.stretch.into(), 1);
         let longest = LONGEST.max(Span::from_nanos(2 * self.round.mean));
         value.max(SHORTEST).min(longest.min(self.ceiling))
+    }
+
+    /// The smoothed round trip, if one has been measured.
+    pub fn measured(&self) -> Option<Span> {
+        self.measured.then(|| self.round())
     }
 
     /// The smoothed round trip.

@@ -1,8 +1,9 @@
 //! How an OPEN leads a transfer, and what becomes of it and its answer.
 
 use super::super::habits::{RateLaw, TRAIN};
-use super::super::wire::{Packet, Terms};
-use super::{Connection, Ending, State};
+use super::super::serial::WINDOW;
+use super::super::wire::{Message, Packet, Said, Terms};
+use super::{Connection, Ending, State, first_pause};
 use trunkline_core::{Span, Time};
 
 /// From one answer to the copies of an OPEN to the next at least (a choice).
@@ -68,6 +69,24 @@ impl Connection {
         }
     }
 
+    /// The other end lets something be sent although its answer has not come: that is lost, or comes behind. It is asked for once at once,
+    /// and from then on as often as a round trip suggests. What is said is heard when the answer has come; nothing can have been missed.
+    pub(super) fn came_early(&mut self, now: Time, messages: &[Message]) {
+        let State::Opening { since, due, tries } = &mut self.state else { return };
+        if !self.habits.rate.is_ours() {
+            return;
+        }
+        if self.early.is_empty() && *tries < first_pause(self.expected).1 {
+            *due = now;
+            if self.expected == Span::ZERO && *tries == 1 {
+                self.expected = now.since(*since);
+            }
+        }
+        let room = usize::from(WINDOW).saturating_sub(self.early.len());
+        let is_kept = |it: &&Message| !matches!(&it.said, Said::Resend { missing, .. } if !missing.is_empty());
+        self.early.extend(messages.iter().filter(is_kept).take(room).cloned());
+    }
+
     pub(super) fn answered(&mut self, now: Time, terms: &Terms) {
         let State::Opening { since, tries, .. } = self.state else { return };
         if terms.uid != self.terms.uid {
@@ -79,11 +98,17 @@ impl Connection {
             return;
         }
         // Of repeated OPENs it is not known which was answered.
-        let round = (tries == 1).then(|| now.since(since));
+        let round = (tries == 1).then(|| now.since(since)).or(self.round());
+        self.expected = round.unwrap_or_default();
         self.other_death = terms.death;
         let (death, sends) = (self.terms.death, self.terms.write);
         self.terms = Terms { death, ..terms.clone() };
         (self.state, self.heard) = (State::Open, now);
         self.start(sends, round);
+        let (early, patience) = (std::mem::take(&mut self.early), now.since(self.spoke));
+        if let Some(sender) = self.sender().filter(|it| it.is_even()) {
+            sender.receive(now, &early);
+            sender.misses_after(now, patience);
+        }
     }
 }

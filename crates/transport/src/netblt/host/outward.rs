@@ -34,6 +34,8 @@ pub(super) struct Outward {
     resent: u64,
     sent: u64,
     unasked: Option<Time>,
+    /// How long a round trip takes, as the latest connection found.
+    round: Option<Span>,
     dead: bool,
 }
 
@@ -70,6 +72,7 @@ impl Outward {
             resent: 0,
             sent: 0,
             unasked: None,
+            round: None,
             dead: false,
         }
     }
@@ -138,6 +141,8 @@ impl Outward {
         let outstanding = self.outstanding();
         let terms = Terms { uid: self.uid, write: true, outstanding, ..self.terms.clone() };
         let connection = Connection::open(now, terms, ports, self.habits);
+        let known = self.round.filter(|_| self.habits.rate.is_ours());
+        let connection = connection.expecting(known.unwrap_or_default());
         // Beside less than a few buffers the copies would be much.
         let is_led = self.offered - self.from >= LONG * u64::from(self.terms.packet);
         On {
@@ -163,9 +168,16 @@ impl Outward {
             return false;
         };
         on.connection.receive(now, packet, true);
+        let round = on.connection.round();
         self.unasked = None;
+        self.learn(round);
         self.progress(now);
         true
+    }
+
+    /// A connection of either way knows how long a round trip takes: the next one need not find out.
+    pub fn learn(&mut self, round: Option<Span>) {
+        self.round = round.or(self.round);
     }
 
     /// Takes back what is confirmed, and goes on to the next message after the last buffer.

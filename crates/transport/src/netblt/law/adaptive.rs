@@ -15,6 +15,8 @@
 //! queue, is the path's own. Those packets have used the path too, so that what came through is counted with the packets that
 //! the same stretch has lost, as many as that share makes likely.
 
+mod train;
+
 use super::contest::Contest;
 use super::full::Full;
 use super::rates::{burst, bytes_in, per_second, rate_of};
@@ -49,12 +51,6 @@ const PACKETS: u64 = 24;
 const BELOW_RATE: u64 = 95;
 /// Percent of what was sent that came, or was lost with as much of what came: what is less stands in a queue, and fills it (a choice).
 const CARRIED: u64 = 95;
-/// Packets of the first train that are looked at.
-const TRAIN: u64 = 12;
-/// The same of copies of the OPEN.
-const COPIES: u64 = 10;
-/// Copies of the OPEN that are further apart were not sent at once (a choice).
-const APART: Span = Span::from_millis(500);
 /// The slowest offer: two packets in this time.
 const SLOWEST: Span = Span::from_secs(2);
 /// From packet to packet as long as nothing is known (a choice: slower than any sender begins).
@@ -168,12 +164,6 @@ impl Adaptive {
     fn is_over(&self) -> bool {
         let least = self.base().scaled(1, 3);
         self.window.count() > PACKETS && self.window.span() >= least
-    }
-
-    /// Whether a packet is of the same train as those before it: copies of the OPEN, or data.
-    fn is_in_train(&self, arrival: &Arrival) -> bool {
-        let is_copy = arrival.place.is_none() && !self.window.is_placed();
-        is_copy && arrival.at.since(self.window.last()) < APART || self.window.is_placed()
     }
 
     /// Ends a stretch: what it says, and the next offer.
@@ -452,17 +442,20 @@ impl Adaptive {
 impl Law for Adaptive {
     fn arrived(&mut self, arrival: &Arrival) {
         self.since.take(arrival);
-        if !self.in_force {
-            return;
+        if self.in_force && self.offered == 0 {
+            self.of_train(arrival);
+        } else if self.in_force {
+            self.window.take(arrival);
+            if self.is_over() {
+                self.decide(arrival.at);
+            }
         }
-        if self.offered == 0 && !self.is_in_train(arrival) {
-            self.window = Window::default();
-        }
-        self.window.take(arrival);
-        let train = if self.window.is_placed() { TRAIN } else { COPIES };
-        let first = self.offered == 0 && self.window.count() >= train;
-        if first || self.offered > 0 && self.is_over() {
-            self.decide(arrival.at);
+    }
+
+    fn ended(&mut self, now: Time) {
+        // Of a train that lost many packets the others still followed each other as the narrowest link lets them.
+        if self.tells() && self.window.is_placed() {
+            self.decide(now);
         }
     }
 

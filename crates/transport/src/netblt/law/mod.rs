@@ -39,6 +39,8 @@ pub(super) fn on_path(data: u16, dialect: Dialect) -> u32 {
 pub trait Law: fmt::Debug + Send {
     /// A data packet has come.
     fn arrived(&mut self, _arrival: &Arrival) {}
+    /// Packets are missing that no packet can be waited for any more.
+    fn ended(&mut self, _now: Time) {}
     /// A round trip has been measured.
     fn round(&mut self, _round: Span) {}
     /// The sender has taken up an offer that was new: from now on its packets come at that pace, or in the burst that it tells, which is

@@ -76,6 +76,11 @@ impl Window {
         self.first.map_or(Span::ZERO, |(at, _)| self.last.since(at))
     }
 
+    /// From packet to packet.
+    pub fn spacing(&self) -> Span {
+        self.span().scaled(1, self.count.saturating_sub(1).max(1))
+    }
+
     /// When the last packet came.
     pub fn last(&self) -> Time {
         self.last

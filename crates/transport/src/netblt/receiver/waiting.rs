@@ -1,5 +1,6 @@
 //! How long a receiver waits for the packets of its buffers.
 
+use super::super::habits::RateLaw;
 use super::super::incoming::{Incoming, Phase};
 use super::super::timers::Arrivals;
 use super::super::wire::Burst;
@@ -32,10 +33,17 @@ impl Receiver {
     /// come at.
     pub(super) fn hear_pace(&mut self, burst: Burst) {
         let has_offered = self.law.offer() != Burst::default();
-        let tells = !self.dialect.is_classic() && burst.interval > 0;
-        if self.told.is_none() && tells && !has_offered {
-            let apart = apart(burst);
+        let tells = burst.interval > 0;
+        let apart = apart(burst);
+        if self.told != Some(apart) && tells && !has_offered {
             (self.told, self.arrivals) = (Some(apart), Arrivals::new(apart));
+        }
+    }
+
+    /// Data packets of RFC 998 tell no pace. As long as nothing is known of it, a sender begins with a train in each round trip.
+    pub(super) fn guess_pace(&mut self, round: Span) {
+        if self.dialect.is_classic() && self.told.is_none() {
+            self.hear_pace(RateLaw::Adaptive.start(&self.terms, Some(round)).burst);
         }
     }
 
@@ -92,7 +100,6 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::netblt::RateLaw;
     use crate::netblt::wire::{Data, Dialect, NullAck, Terms};
 
     /// A receiver of eight packets that has said so, and when it is heard.

@@ -5,6 +5,9 @@ use super::super::wire::{Burst, Message, Said};
 use super::{Outgoing, PROMPT, SOON, Sender, packets, slower};
 use trunkline_core::{Span, Time};
 
+/// Milliseconds from packet to packet at most as long as nothing is offered (a choice, as a law's slowest offer).
+const SLOWEST: u64 = 1000;
+
 impl Sender {
     /// A CONTROL packet has come.
     pub fn receive(&mut self, now: Time, messages: &[Message]) {
@@ -12,6 +15,7 @@ impl Sender {
         for message in messages {
             if !self.heard.note(message.sequence) {
                 self.sent.copies += 1;
+                self.shows(message);
                 // Its acknowledgement is lost, or it is too early.
                 self.ack_by(now);
                 continue;
@@ -35,6 +39,21 @@ impl Sender {
             }
         }
         self.find_tail(now);
+    }
+
+    /// An acknowledgement of RFC 998 does not tell what has been sent. If all that told it was lost, the receiver would wait for it as long
+    /// as for a client that fills no buffer. So the end of a buffer that is let be sent, or asked for, again goes again.
+    fn shows(&mut self, message: &Message) {
+        let is_ours = self.dialect.is_classic() && self.pace.is_even();
+        if !is_ours || matches!(message.said, Said::Ok { .. }) {
+            return;
+        }
+        let buffer = self.index(message.buffer).and_then(|it| self.buffers.get(it));
+        let Some(buffer) = buffer.filter(|it| !it.confirmed) else { return };
+        let (Some((bytes, _)), sent) = (buffer.filled, buffer.sent) else { return };
+        if sent == packets(bytes, self.terms.packet) {
+            self.again.insert((message.buffer, (sent - 1) as u16));
+        }
     }
 
     fn ack_by(&mut self, now: Time) {
@@ -122,12 +141,30 @@ impl Sender {
                 self.again.insert((number, packet as u16));
             }
         }
+        self.slow_down(sent);
+    }
+
+    /// So many packets are asked for again. As long as nothing is offered that alone tells what the path carries: the pace becomes slower
+    /// by the share that has not come.
+    fn slow_down(&mut self, asked: u64) {
+        let all = self.sent.packets + self.sent.again;
+        let sent = all - self.told;
+        if self.has_offer || !self.pace.is_even() || asked.min(sent) == 0 {
+            return;
+        }
+        self.told = all;
+        let came = sent.saturating_sub(asked).max(1);
+        let Burst { size, interval } = self.offer;
+        let slower = u64::from(interval) * sent / came;
+        let most = u64::from(size) * SLOWEST;
+        self.take_offer(Burst { size, interval: slower.min(most.max(interval.into())) as u16 });
     }
 
     /// Takes up an offer, unless a newer one has been.
     fn offer(&mut self, sequence: u16, offer: Burst) {
         if sequence.wrapping_sub(self.offered) < 1 << 15 {
             self.offered = sequence;
+            self.has_offer |= offer.size > 0;
             self.take_offer(offer);
         }
     }

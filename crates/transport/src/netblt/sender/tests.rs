@@ -151,7 +151,7 @@ fn the_last_repairs_go_twice() {
     };
     all(&mut sender);
     let resend = |sequence, buffer, missing| {
-        let offer = Burst::default();
+        let offer = BURST;
         message(sequence, buffer, Said::Resend { offer, missing })
     };
     sender.receive(Time::ZERO, &[resend(3, 1, vec![1])]);
@@ -234,4 +234,44 @@ fn parity_follows_the_end() {
     let ok = Said::Ok { offer: Burst::default(), timer: 100 };
     sender.receive(Time::ZERO, &[message(4, 1, ok)]);
     assert_eq!(rows(&mut sender, 20), [], "as many as were to go have gone");
+}
+
+/// As long as nothing is offered, requests alone tell what the path carries: of sixteen packets four came, so that the next go at a quarter
+/// of the pace.
+#[test]
+fn without_an_offer_the_pace_follows_what_came() {
+    for dialect in Dialect::ALL {
+        let burst = Burst { size: 16, interval: 160 };
+        let start = Start { spacing: Spacing::Even, burst, train: 16 };
+        let terms = Terms { buffer: 6400, ..terms() };
+        let mut sender = Sender::new(dialect, &terms, start, Burst { size: 1, interval: 0 });
+        let number = dialect.first_buffer();
+        sender.receive(Time::ZERO, &[message(1, number, Said::Go)]);
+        sender.fill(6400, true);
+        assert_eq!(said(&mut sender, Time::ZERO).len(), 16);
+        let asks = |sequence, missing: std::ops::Range<u16>, offer| {
+            message(sequence, number, Said::Resend { offer, missing: missing.collect() })
+        };
+        sender.receive(Time::ZERO, &[asks(2, 4..64, Burst::default())]);
+        assert_eq!(sender.pace.gap(), Span::from_millis(40), "{dialect:?}");
+        // The same request again says nothing new, and an offer counts more.
+        sender.receive(Time::ZERO, &[asks(3, 4..64, Burst::default())]);
+        assert_eq!(sender.pace.gap(), Span::from_millis(40), "{dialect:?}");
+        if !dialect.is_classic() {
+            sender.receive(Time::ZERO, &[asks(4, 0..0, Burst { size: 5, interval: 10 })]);
+            assert_eq!(sender.pace.gap(), Span::from_millis(2));
+        }
+    }
+}
+
+/// All that told a receiver of RFC 998 what was sent may be lost. An acknowledgement does not tell it, so the end of the buffer goes again.
+#[test]
+fn a_repeated_go_of_what_was_sent_is_answered_with_its_end() {
+    let start = Start { spacing: Spacing::Even, burst: BURST, train: 16 };
+    let mut sender = Sender::new(Dialect::Classic, &terms(), start, Burst { size: 1, interval: 0 });
+    sender.receive(Time::ZERO, &[message(1, 0, Said::Go), message(2, 1, Said::Go)]);
+    sender.fill(300, false);
+    assert_eq!(said(&mut sender, Time::ZERO).len(), 3);
+    sender.receive(Time::ZERO, &[message(1, 0, Said::Go), message(2, 1, Said::Go)]);
+    assert_eq!(said(&mut sender, Time::ZERO), [(0, 2, true)]);
 }

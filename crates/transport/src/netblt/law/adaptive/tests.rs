@@ -91,3 +91,32 @@ fn a_queue_that_stays_is_not_forgotten() {
     contending.enter(Time::ZERO);
     assert_eq!(base_after_a_look(&mut contending), Span::from_millis(60));
 }
+
+/// What a law without an offer offers after packets at such microseconds, in packets a second. A first `copies` of them are of the OPEN.
+fn first_offer(copies: usize, micros: &[u64], ends: bool) -> Option<u64> {
+    let terms = Terms { packet: 940, burst: Burst { size: 100, interval: 1 }, ..Terms::default() };
+    let mut law = Adaptive::new(&terms, Dialect::V5);
+    for (index, micros) in micros.iter().enumerate() {
+        let place = (index >= copies).then_some(index as u64);
+        let at = Time::ZERO + Span::from_micros(*micros);
+        law.arrived(&Arrival { at, bytes: 1000, place });
+    }
+    if ends {
+        law.ended(Time::ZERO);
+    }
+    (law.offered > 0).then_some(law.offered / 1000)
+}
+
+/// A queue of a few packets cuts a train, so that twelve packets of it never come. Those that came tell the rate as soon as others follow
+/// much later, or nothing more is waited for.
+#[test]
+fn a_train_that_a_short_queue_has_cut_tells_the_rate() {
+    let train: Vec<u64> = (0..5).map(|it| it * 1000).collect();
+    let with = |later: &[u64]| [&train[..], later].concat();
+    assert_eq!(first_offer(0, &train, false), None);
+    assert_eq!(first_offer(0, &train, true), Some(750));
+    assert_eq!(first_offer(0, &with(&[30_000]), false), Some(750));
+    assert_eq!(first_offer(0, &with(&[6000, 7000]), false), None, "one is missing");
+    assert_eq!(first_offer(5, &with(&[100_000]), false), Some(750), "copies of the OPEN");
+    assert_eq!(first_offer(1, &[0, 100_000], true), None, "a packet alone tells nothing");
+}
