@@ -84,6 +84,27 @@ fn share_of_unknown(rate: &str, delay: &str, loss: f64, seed: u32) -> f64 {
     share
 }
 
+/// Of a policed line the same comes through whatever is sent, and no queue shows it. What is lost there is not the path's own, which a
+/// law has to find out where it took it for that at first: it sent seven tenths more than came through.
+#[test]
+fn a_policer_is_no_path_that_loses() {
+    for (rate, delay, police, burst) in
+        [("10Mbit/s", "50ms", "5Mbit/s", 10_000), ("17Mbit/s", "30ms", "8.5Mbit/s", 10_200)]
+    {
+        let line = format!(
+            "rate = \"{rate}\"\ndelay = \"{delay}\"\nlimit = \"125kB\"\ndiscipline = {{ kind = \"token-bucket\", \
+             rate = \"{police}\", burst = \"{burst}B\", mode = \"police\" }}"
+        );
+        let run = run_seeded(1, &line, &[ADAPTIVE], 0, 60);
+        let packets = run.traffic[0].packets;
+        let lost = packets.dropped as f64 / packets.sent as f64;
+        assert!(lost < 0.12, "{rate}: {lost} lost");
+        let line_rate: f64 = police.trim_end_matches("Mbit/s").parse::<f64>().unwrap() * 1e6;
+        let share = rates(&run, 60)[0] / (line_rate * 1440.0 / 1472.0);
+        assert!(share > 0.9, "{rate}: {share}");
+    }
+}
+
 /// A transfer has the line's rate as soon as it is open: beside its data it takes two round trips until all has come, of which
 /// opening and the way of the last packet are one and a half. (With a train of data behind the opening it took four.)
 #[test]

@@ -18,7 +18,7 @@
 mod train;
 
 use super::contest::Contest;
-use super::full::Full;
+use super::full::{Came, Full};
 use super::rates::{burst, bytes_in, per_second, rate_of};
 use super::window::{Least, Losses, MOST_RATE, OwnLoss, Window};
 use super::{Arrival, Law, on_path};
@@ -53,6 +53,8 @@ const BELOW_RATE: u64 = 95;
 const CARRIED: u64 = 95;
 /// The slowest offer: two packets in this time.
 const SLOWEST: Span = Span::from_secs(2);
+/// What part of its packets a stretch has to lose for a trial to count behind which only about as much came (a choice).
+const MUCH: u64 = 8;
 /// From packet to packet as long as nothing is known (a choice: slower than any sender begins).
 const UNKNOWN: Span = Span::from_millis(100);
 /// For how long the shortest round trip is remembered, at least, and the end of a contest.
@@ -183,9 +185,11 @@ impl Adaptive {
         let is_unsure = self.phase == Phase::Start && excess > 0;
         let is_idle = self.contest.is_none() && !is_unsure && self.queue() <= self.tolerated();
         let is_carried = losses.sent_at(through) * 100 >= self.sent * CARRIED;
-        let is_full = self.full.take(self.sent, through) && losses.lost > 0;
+        let came = self.full.take(self.sent, through);
+        let is_full = came == Came::AsMuch && losses.lost > 0;
         if self.phase == Phase::Drain {
-            self.full.tried(is_full && is_idle);
+            let is_much = came == Came::About && losses.lost * MUCH >= losses.sent;
+            self.full.tried((is_full || is_much) && is_idle);
         }
         if is_idle && is_carried && !is_full && self.sent * 100 <= self.rate * BELOW_RATE {
             self.own_loss.take(self.own_loss.explained(losses));
