@@ -83,11 +83,16 @@ impl From<Shown> for Failure {
 }
 
 fn get(client: &Client, path: &str) -> Result<Value, Shown> {
-    client.get(path).map_err(|error| match error {
-        ControlError::NotRunning(_) | ControlError::Gone(_) => Shown::Gone,
+    client.get(path).map_err(why)
+}
+
+fn why(error: ControlError) -> Shown {
+    match error {
+        // It may end between two questions, or while it is asked one.
+        ControlError::NotRunning(_) | ControlError::Gone(_) | ControlError::Ended(_) => Shown::Gone,
         error @ ControlError::Refused { status: 503, .. } => Shown::Nothing(Failure::failed(error)),
         error => Shown::Failed(Failure::failed(error)),
-    })
+    }
 }
 
 fn show(client: &Client, args: &Args) -> Result<(), Shown> {
@@ -219,4 +224,15 @@ fn row(lane: &LaneSnapshot) -> [String; 9] {
         format!("{} / {} / {}", late.p50.rounded(), late.p99.rounded(), late.max.rounded()),
         format!("{} / {}", lane.spacing_error.p50.rounded(), lane.spacing_error.p99.rounded()),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who watches a run until it ends may ask just then.
+    #[test]
+    fn a_run_that_ends_while_it_is_asked_has_ended() {
+        assert!(matches!(why(ControlError::Ended("7.sock".into())), Shown::Gone));
+    }
 }
