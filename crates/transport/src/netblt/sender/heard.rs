@@ -156,7 +156,7 @@ impl Sender {
         let came = sent.saturating_sub(asked).max(1);
         let Burst { size, interval } = self.offer;
         let slower = u64::from(interval) * sent / came;
-        let most = u64::from(size) * SLOWEST;
+        let most = (u64::from(size) * SLOWEST).min(u16::MAX.into());
         self.take_offer(Burst { size, interval: slower.min(most.max(interval.into())) as u16 });
     }
 
