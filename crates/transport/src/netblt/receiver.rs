@@ -92,6 +92,8 @@ pub struct Receiver {
     log: Log,
     control: ControlTimer,
     control_due: Option<Time>,
+    /// When the latest data packet came.
+    came: Time,
     arrivals: Arrivals,
     law: Box<dyn Law>,
     /// From packet to packet as the sender told first, if the law had offered nothing until then.
@@ -128,6 +130,7 @@ impl Receiver {
             log: Log::new(dialect, room),
             control: ControlTimer::new(keepalive),
             control_due: None,
+            came: Time::ZERO,
             arrivals: Arrivals::new(spacing(&*law).max(law.quantum())),
             law,
             told: None,
@@ -186,6 +189,7 @@ impl Receiver {
     pub fn receive(&mut self, now: Time, data: &Data, is_right: bool) -> Option<Placed> {
         let told = (!self.dialect.is_classic()).then_some(data.burst);
         self.acknowledged(now, data.ack, told, false);
+        self.is_probed(now);
         if !is_right {
             return None;
         }

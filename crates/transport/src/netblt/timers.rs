@@ -128,10 +128,20 @@ impl ControlTimer {
         Some(round)
     }
 
+    /// When messages would be sent again that nothing has answered, if the timer had not been stretched for that.
+    pub fn unstretched(&self) -> Option<Time> {
+        let (_, since) = self.asked.filter(|_| self.stretch > 1)?;
+        Some(since + self.stretched(1))
+    }
+
     /// After how long messages are sent again.
     pub fn value(&self) -> Span {
+        self.stretched(self.stretch)
+    }
+
+    fn stretched(&self, stretch: u32) -> Span {
         let value = Span::from_nanos(self.round.mean + 2 * self.round.deviation);
-        let value = value.scaled(self.stretch.into(), 1);
+        let value = value.scaled(stretch.into(), 1);
         let longest = LONGEST.max(Span::from_nanos(2 * self.round.mean));
         value.max(SHORTEST).min(longest.min(self.ceiling))
     }

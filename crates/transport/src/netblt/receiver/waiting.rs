@@ -1,4 +1,4 @@
-//! How long a receiver waits for the packets of its buffers.
+//! How long a receiver waits for the packets of its buffers, and for answers.
 
 use super::super::habits::RateLaw;
 use super::super::incoming::{Incoming, Phase};
@@ -7,10 +7,25 @@ use super::super::wire::Burst;
 use super::{Receiver, apart, spacing};
 use trunkline_core::{Span, Time};
 
+/// A packet comes now and then that is this many times as far behind the one before as the offer has it, and as a sixteenth of a
+/// round trip (a choice).
+const SELDOM: u64 = 4;
 /// The tick of the timers, of which a data timer has two at least.
 const TICK: Span = Span::from_millis(1);
 
 impl Receiver {
+    /// A data packet has come. A sender that hears nothing sends one now and then, to see whether it is heard: what nobody has answered
+    /// is said again with it, and not ever more seldom, as without any sign of the sender.
+    pub(super) fn is_probed(&mut self, now: Time) {
+        let gap = now.since(std::mem::replace(&mut self.came, now));
+        let is_known = self.control.measured().is_some() && self.law.offer() != Burst::default();
+        let often = self.quantum().max(self.control.round().scaled(1, 16));
+        let is_seldom = is_known && gap >= often.scaled(SELDOM, 1);
+        if let (true, Some(due)) = (is_seldom, self.control.unstretched()) {
+            self.control_due = self.control_due.map(|at| at.min(due));
+        }
+    }
+
     /// The timer of a buffer whose message has been acknowledged.
     pub(super) fn start_timer(&mut self, now: Time, index: usize, by_null_ack: bool) {
         let number = self.base.wrapping_add(index as u32);
@@ -158,5 +173,46 @@ mod tests {
         receiver.hear(now, &NullAck { touched: 1, ack: 1, burst, last: true });
         let looks = receiver.deadline().unwrap().since(now);
         assert!(looks <= Span::from_millis(100), "{looks:?}");
+    }
+
+    /// Packets that a receiver sends within ten seconds in which nobody hears it, if one comes after each `pause`. Before, a train of
+    /// a buffer and a half has told it the rate.
+    fn says(pause: Span) -> usize {
+        let (mut receiver, start) = waiting();
+        receiver.provide(1);
+        let mut now = start;
+        let send = |now: Time, receiver: &mut Receiver, count: u32| {
+            let (buffer, packet) = (1 + count / 8, (count % 8) as u16);
+            let data =
+                Data { buffer, touched: buffer, ack: 1, packet, bytes: 1000, ..Data::default() };
+            receiver.receive(now, &data, true);
+        };
+        for count in 0..12 {
+            now += Span::from_millis(1);
+            send(now, &mut receiver, count);
+        }
+        let (end, mut next, mut said) = (now + Span::from_secs(10), now + pause, 0);
+        while let Some(at) = receiver.deadline().into_iter().chain([next]).min()
+            && at <= end
+        {
+            if at == next {
+                send(at, &mut receiver, 12);
+                next = at + pause;
+            }
+            receiver.expire(at);
+            while receiver.transmit(at).is_some() {
+                said += 1;
+            }
+        }
+        said
+    }
+
+    /// A sender that hears nothing sends a packet four times a second. Each is answered, and not one every two seconds, as is right as
+    /// long as nothing comes.
+    #[test]
+    fn a_packet_now_and_then_is_answered() {
+        let (alone, probed) = (says(Span::from_secs(20)), says(Span::from_millis(250)));
+        assert!(alone <= 16, "{alone}");
+        assert!((36..=60).contains(&probed), "{probed}");
     }
 }
