@@ -4,7 +4,7 @@ use crate::flow::{Flow, is_bulk};
 use crate::formula::general::standing_queue;
 use crate::share::{Grant, Limit, busy_ppm, fill};
 use crate::throughput::Throughput;
-use crate::transfer::{Cycle, cycle};
+use crate::transfer::{Cycle, Written, cycle};
 use crate::way::{Resource, line_name};
 use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::Span;
@@ -229,6 +229,14 @@ impl<'a> Group<'a> {
         Some(Standing { windows, queued, drain, answered, time: drain.time_for(queued) })
     }
 
+    /// A flow's cycle and what it gets if a stage takes no time of its own writes.
+    pub fn without(&self, index: usize, resource: Resource) -> (Cycle, Grant) {
+        let mut cycles = self.cycles.clone();
+        cycles[index].claim.demands.remove(&resource);
+        let claims: Vec<_> = cycles.iter().map(|cycle| cycle.claim.clone()).collect();
+        (cycles.swap_remove(index), fill(&claims)[index])
+    }
+
     /// The line that limits a flow, if one does.
     pub fn full_line(&self, index: usize) -> Option<Resource> {
         match self.grants[index].limit {
@@ -334,9 +342,13 @@ fn cycles(network: &Network<'_>, flows: &[Flow<'_>], sizes: &[u32]) -> Vec<Cycle
         let piece = line(network, link, reversed).discipline.assumptions().quantum();
         shared.then(|| piece.unwrap_or(T1_FRAME_DATA))
     };
-    let store = |flow: &Flow<'_>| writes(&network.scenario().traffic[flow.traffic].workload).1;
+    let written = |flow: &Flow<'_>, &bytes: &u32| {
+        let workload = &network.scenario().traffic[flow.traffic].workload;
+        let ends = matches!(workload, Workload::TimedTransfer { .. });
+        Written { bytes, store: writes(workload).1, ends }
+    };
     let both = flows.iter().zip(sizes);
-    both.map(|(flow, &write)| cycle(&flow.there, write, store(flow), turns)).collect()
+    both.map(|(flow, write)| cycle(&flow.there, written(flow, write), turns)).collect()
 }
 
 /// A stage's name in notes.

@@ -3,7 +3,9 @@
 use crate::common::build::*;
 use trunkline_core::{Size, Span};
 use trunkline_model::{What, predictions};
-use trunkline_scenario::{Scenario, TcpSettings, Transport, Workload};
+use trunkline_path::LinkSpec;
+use trunkline_scenario::{Listed, Scenario, TcpSettings, Transport, Workload};
+use trunkline_transport::protocol::{Values, named};
 
 fn transfer(net: &Scenario, bytes: u64) -> Span {
     predictions(net).unwrap().find("file", bytes, What::Transfer).unwrap().value.time().unwrap()
@@ -48,6 +50,35 @@ fn a_short_last_block_does_not_overtake() {
     assert!(ours.abs_diff(one_way.scaled(2, 1)) <= echoes, "{ours}");
 }
 
+/// Store and forward: of ten frames over four equal lines the last is there after (10 + 4 − 1) times that of one on a line,
+/// and the empty message behind it does not overtake it.
+#[test]
+fn the_last_frame_passes_every_line() {
+    let hops = |transport: &Transport, delay: Span| {
+        let line = link(10_000_000, delay);
+        let between = [("a", "l"), ("l", "m"), ("m", "n"), ("n", "b")];
+        let wires = between.map(|(from, to)| wire(from, to, &line)).to_vec();
+        let mut net = scenario(vec![host("a"), host("b")], &["l", "m", "n"], wires);
+        let bytes = Size::from_bytes(10_000);
+        let file = Workload::Bulk { bytes, repeat: 1, write: 1000, confirm: true };
+        net.traffic.push(traffic("file", ("a", "b"), file, transport));
+        transfer(&net, 10_000)
+    };
+    let entry = named("go-back-n").unwrap();
+    let values = Values::parse(entry.name, entry.keys, "frame=1000,frames=20,timeout=1s").unwrap();
+    let frames = Transport::Listed(Listed { entry, values });
+    // Frames of 1008 bytes, the empty message's of 8 and its answer's of 12; 2 ms of distance a line.
+    let bits = |bytes: f64| bytes * 0.8e-6;
+    let by_hand = bits(13.0 * 1008.0 + 8.0 + 4.0 * 12.0) + 16e-3;
+    let ours = hops(&frames, Span::from_millis(2)).as_secs_f64();
+    assert!((ours / by_hand - 1.0).abs() < 0.002, "{ours} s, {by_hand} by hand");
+    // A window of seven blocks that does not fill the lines: the answer to the fourth lets the last go.
+    let answered = bits(4.0 * 1004.0 + 4.0) + 16e-3;
+    let by_hand = answered + bits(3.0 * 1004.0) + bits(3.0 * 1004.0 + 4.0 + 4.0 * 9.0) + 16e-3;
+    let ours = hops(&urp(1000, 7, 0), Span::from_millis(2)).as_secs_f64();
+    assert!((ours / by_hand - 1.0).abs() < 0.002, "{ours} s, {by_hand} by hand");
+}
+
 /// Little's law: as many transfers as there are connections are always under way.
 #[test]
 fn transfers_that_begin_again_take_their_bytes_over_their_share() {
@@ -63,5 +94,22 @@ fn transfers_that_begin_again_take_their_bytes_over_their_share() {
         let alone = 0.02 + bytes as f64 / payload;
         let ours = transfer(&net, bytes).as_secs_f64();
         assert!((ours / by_hand.max(alone) - 1.0).abs() < 0.02, "{count} x {bytes}: {ours}");
+    }
+}
+
+/// CoDel's target is no buffer that overflows: bursts pass, and 25 simulated throughputs were 0.96 to 1.15 of these.
+#[test]
+fn a_queue_that_is_kept_to_a_target_lets_bursts_pass() {
+    for discipline in ["codel", "pie"] {
+        let discipline = discipline.parse().unwrap();
+        let mut net = pair(&LinkSpec { discipline, ..link(3_000_000, Span::from_millis(50)) });
+        let (second, write) = (Span::from_secs(1), 16_384);
+        let greedy =
+            Workload::Greedy { duration: second, warm_up: second, interval: second, write };
+        let tcp = TcpSettings { profile: "trunkline".into(), ..TcpSettings::default() };
+        net.traffic.push(traffic("one", ("a", "b"), greedy, &Transport::Tcp(tcp)));
+        let notes = predictions(&net).unwrap().notes;
+        let told = |words: &str| notes.iter().any(|note| note.text.contains(words));
+        assert!(told("0.96 to 1.15") && !told("upper bound"), "{notes:?}");
     }
 }
