@@ -1,7 +1,7 @@
 //! From a scenario to predictions, and from predictions to a run.
 
 use crate::flow::{Flow, alongside, is_bulk};
-use crate::group::{Group, writes};
+use crate::group::{Group, bursts_of, writes};
 use crate::load::{Loaded, beside};
 use crate::message::{round_trip, rounds_of};
 use crate::prediction::{Figure, Prediction, Predictions, Term, What};
@@ -149,6 +149,7 @@ fn messages(
         .iter()
         .map(|&size| round_trip(&flow.there, &flow.back, (size, answer(size)), at_once).total());
     notes.extend(behind_controls(traffic, &flow, least.min()));
+    notes.extend(bursts(network, traffic, &flow, sizes, &answer));
     if alone {
         notes.extend(asks_early(traffic, &flow, sizes, answer));
         return Ok(());
@@ -196,6 +197,21 @@ fn asks_early(
             talk.asks_early(block, Span::ZERO, "the round trip is a lower bound")
         });
     text.map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text))
+}
+
+/// Notes on the largest message and the largest answer, if they may not all find room.
+pub(crate) fn bursts(
+    network: &Network<'_>,
+    traffic: &Traffic,
+    flow: &Flow<'_>,
+    sizes: &[u32],
+    answer: impl Fn(u32) -> u32,
+) -> Vec<Note> {
+    let largest = sizes.iter().copied().max().unwrap_or(0);
+    let back = sizes.iter().map(|&size| answer(size)).max().unwrap_or(0);
+    let both = [(&flow.there, largest), (&flow.back, back)];
+    let found = both.into_iter().flat_map(|(talk, bytes)| bursts_of(network, talk, bytes));
+    found.map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text)).collect()
 }
 
 /// The flow beside the scenario's other traffic.

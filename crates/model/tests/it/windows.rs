@@ -97,7 +97,7 @@ fn transfers_that_begin_again_take_their_bytes_over_their_share() {
     }
 }
 
-/// CoDel's target is no buffer that overflows: bursts pass, and 25 simulated throughputs were 0.96 to 1.15 of these.
+/// CoDel's target is no buffer that overflows: bursts pass, and simulated throughputs were 0.95 to 1.2 of these.
 #[test]
 fn a_queue_that_is_kept_to_a_target_lets_bursts_pass() {
     for discipline in ["codel", "pie"] {
@@ -110,6 +110,65 @@ fn a_queue_that_is_kept_to_a_target_lets_bursts_pass() {
         net.traffic.push(traffic("one", ("a", "b"), greedy, &Transport::Tcp(tcp)));
         let notes = predictions(&net).unwrap().notes;
         let told = |words: &str| notes.iter().any(|note| note.text.contains(words));
-        assert!(told("0.96 to 1.15") && !told("upper bound"), "{notes:?}");
+        assert!(told("0.95 to 1.2") && !told("upper bound"), "{notes:?}");
     }
+}
+
+/// Served in turn with nobody else, a connection fills the queue as it would without turns: the simulator has 10.0 MB/s of
+/// 12.1 before 100 kB of deficit round robin.
+#[test]
+fn a_connection_alone_fills_a_fair_queue() {
+    let rate = |discipline: &str| {
+        let discipline = discipline.parse().unwrap();
+        let mut net = pair(&LinkSpec { discipline, ..link(100_000_000, Span::from_millis(30)) });
+        let (second, write) = (Span::from_secs(1), 16_384);
+        let greedy =
+            Workload::Greedy { duration: second, warm_up: second, interval: second, write };
+        let tcp = TcpSettings { profile: "linux".into(), ..TcpSettings::default() };
+        net.traffic.push(traffic("one", ("a", "b"), greedy, &Transport::Tcp(tcp)));
+        let found = predictions(&net).unwrap();
+        found.list.iter().find(|p| p.what == What::Throughput).unwrap().value
+    };
+    for fair in ["drr:limit=100kB", "sfq:limit=100kB"] {
+        assert_eq!(rate(fair), rate("fifo:limit=100kB"), "{fair}");
+    }
+    assert_eq!(rate("fq-codel"), rate("codel"));
+}
+
+/// 4000 bytes at 500 kbit/s stand in the queue for 66 ms, which CoDel drops from; the simulator has 2.8 s for a round trip of
+/// 0.14 without losses.
+#[test]
+fn messages_that_fill_a_queue_are_told() {
+    let told = |discipline: &str, transport: &Transport| {
+        let discipline = discipline.parse().unwrap();
+        let mut net = pair(&LinkSpec { discipline, ..link(500_000, Span::from_millis(1)) });
+        net.traffic.push(traffic("talk", ("a", "b"), echo(&[4000]), transport));
+        let notes = predictions(&net).unwrap().notes;
+        notes.iter().any(|note| note.text.contains("left out"))
+    };
+    let tcp = Transport::Tcp(TcpSettings { profile: "linux".into(), ..TcpSettings::default() });
+    for transport in [urp(512, 7, 0), tcp] {
+        assert!(told("fq-codel", &transport));
+        assert!(told("fifo:limit=2000B", &transport));
+        assert!(!told("fifo:limit=64KiB", &transport));
+    }
+}
+
+/// A tooth of 15 s is no steady state in a test of a minute: the simulator is a fifth below.
+#[test]
+fn a_test_of_a_few_saw_teeth_is_told() {
+    let told = |bits| {
+        let discipline = "fifo:limit=20kB".parse().unwrap();
+        let mut net = pair(&LinkSpec { discipline, ..link(bits, Span::from_millis(30)) });
+        let minute = Span::from_secs(60);
+        let timed = Workload::TimedTransfer { sizes: vec![8000], duration: minute };
+        let profile = "linux".into();
+        let congestion = Some("reno".into());
+        let tcp = TcpSettings { profile, congestion, ..TcpSettings::default() };
+        net.traffic.push(traffic("one", ("a", "b"), timed, &Transport::Tcp(tcp)));
+        let notes = predictions(&net).unwrap().notes;
+        notes.iter().any(|note| note.text.contains("the long run"))
+    };
+    assert!(told(100_000_000));
+    assert!(!told(2_000_000));
 }
