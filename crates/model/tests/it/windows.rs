@@ -1,7 +1,7 @@
 //! Short messages and transfers: what waits for what, by hand.
 
 use crate::common::build::*;
-use trunkline_core::{Size, Span};
+use trunkline_core::{Rate, Size, Span};
 use trunkline_model::{What, predictions};
 use trunkline_path::LinkSpec;
 use trunkline_scenario::{Listed, Scenario, TcpSettings, Transport, Workload};
@@ -171,4 +171,21 @@ fn a_test_of_a_few_saw_teeth_is_told() {
     };
     assert!(told(100_000_000));
     assert!(!told(2_000_000));
+}
+
+/// Three datagrams of 528 bytes at once, in turn 64 bytes of each: all wait for eight pieces of the two others, and for none
+/// to two of the last ones. The simulator has 12.9 ms, where the first of them is a piece ahead; one after the other 10.5.
+#[test]
+fn datagrams_in_turn_wait_for_each_others_pieces() {
+    let discipline = "round-robin:quantum=64,limit=20kB".parse().unwrap();
+    let mut net = pair(&LinkSpec { discipline, ..link(1_544_000, Span::from_millis(5)) });
+    let rate = Rate::from_bits_per_second(50_000);
+    let paced = Workload::Paced { size: 500, rate, duration: Span::from_secs(20) };
+    net.traffic.push(traffic("voice", ("a", "b"), paced, &Transport::Udp));
+    net.traffic[0].count = 3;
+    let found = predictions(&net).unwrap();
+    let ours = found.find("voice", 500, What::Delay).unwrap().value.time().unwrap().as_secs_f64();
+    let bytes = 528.0 + 2.0 * 8.0 * 64.0 + 16.0;
+    let by_hand = 5e-3 + bytes * 8.0 / 1.544e6;
+    assert!((ours / by_hand - 1.0).abs() < 0.001, "{ours} s, {by_hand} by hand");
 }
