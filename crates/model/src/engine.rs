@@ -1,15 +1,15 @@
 //! From a scenario to predictions, and from predictions to a run.
 
 use crate::flow::{Flow, alongside, is_bulk};
-use crate::group::{Group, writes};
+use crate::group::{Group, bursts_of, writes};
 use crate::load::{Loaded, beside};
 use crate::message::{round_trip, rounds_of};
 use crate::prediction::{Figure, Prediction, Predictions, Term, What};
 use crate::share::{Grant, Limit};
 use crate::throughput::Throughput;
 use crate::transfer::{Whole, interval_terms, limit_terms, whole_terms};
-use crate::way::line_name;
-use crate::{listed, paced, run, tcp};
+use crate::way::{Resource, line_name};
+use crate::{listed, paced, run, serial, tcp};
 use trunkline_core::Span;
 use trunkline_engine::{Engine, EngineError, EngineName, Note, NoteKind, Pace, Run};
 use trunkline_scenario::{Network, NetworkError, Reply, Scenario, Traffic, Transport, Workload};
@@ -149,6 +149,7 @@ fn messages(
         .iter()
         .map(|&size| round_trip(&flow.there, &flow.back, (size, answer(size)), at_once).total());
     notes.extend(behind_controls(traffic, &flow, least.min()));
+    notes.extend(bursts(network, traffic, &flow, sizes, &answer));
     if alone {
         notes.extend(asks_early(traffic, &flow, sizes, answer));
         return Ok(());
@@ -196,6 +197,21 @@ fn asks_early(
             talk.asks_early(block, Span::ZERO, "the round trip is a lower bound")
         });
     text.map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text))
+}
+
+/// Notes on the largest message and the largest answer, if they may not all find room.
+pub(crate) fn bursts(
+    network: &Network<'_>,
+    traffic: &Traffic,
+    flow: &Flow<'_>,
+    sizes: &[u32],
+    answer: impl Fn(u32) -> u32,
+) -> Vec<Note> {
+    let largest = sizes.iter().copied().max().unwrap_or(0);
+    let back = sizes.iter().map(|&size| answer(size)).max().unwrap_or(0);
+    let both = [(&flow.there, largest), (&flow.back, back)];
+    let found = both.into_iter().flat_map(|(talk, bytes)| bursts_of(network, talk, bytes));
+    found.map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text)).collect()
 }
 
 /// The flow beside the scenario's other traffic.
@@ -280,12 +296,16 @@ fn transfer(
         ));
         return;
     }
+    let (own, served) = match serial::unheard(traffic, &flow.there) {
+        true => group.without(first, Resource::Processor(flow.there.to.1)),
+        false => (cycle.clone(), grant),
+    };
     let (what, size, terms) = match whole(&traffic.workload) {
         Some(whole) => {
             let terms = whole_terms((&flow.there, &flow.back), cycle, grant, &whole);
             (What::Transfer, whole.bytes, terms)
         }
-        None => (What::Interval, cycle.claim.bytes, interval_terms(&flow.there, cycle, grant)),
+        None => (What::Interval, cycle.claim.bytes, interval_terms(&flow.there, &own, served)),
     };
     let total = terms.total();
     list.push(prediction(traffic, size, what, Figure::Time(total), terms.0));
@@ -316,7 +336,8 @@ fn transfer(
     let bursts = group.bursts(network, first).into_iter();
     notes.extend(bursts.map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text)));
     let held = WAITING + group.under_way(first).unwrap_or(0);
-    notes.extend(short_test(traffic, held, cycle.claim.bytes, grant.cycle));
+    notes.extend(short_test(traffic, held, cycle.claim.bytes, served.cycle));
+    notes.extend(serial::note(network, group, first, (&own, served, total)));
     standing(network, index, group, grant, list, notes);
 }
 
@@ -349,7 +370,7 @@ fn standing(
     let traffic = &network.scenario().traffic[index];
     let Limit::Stage(resource, flows) = grant.limit else { return };
     let Some(standing) = group.standing(network, resource) else { return };
-    let crate::way::Resource::Line(link, reversed) = resource else { return };
+    let Resource::Line(link, reversed) = resource else { return };
     let place = line_name(network, link, reversed);
     if flows > 1 {
         notes.push(Note::of_traffic(&traffic.name, NoteKind::Assumed, format!("{flows} flows share {place} equally; each block, or quantum, is taken to have trunk frames of its own")));

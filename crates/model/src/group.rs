@@ -3,8 +3,9 @@
 use crate::flow::{Flow, is_bulk};
 use crate::formula::general::standing_queue;
 use crate::share::{Grant, Limit, busy_ppm, fill};
+use crate::talk::Talk;
 use crate::throughput::Throughput;
-use crate::transfer::{Cycle, cycle};
+use crate::transfer::{Cycle, Written, cycle};
 use crate::way::{Resource, line_name};
 use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::Span;
@@ -229,6 +230,14 @@ impl<'a> Group<'a> {
         Some(Standing { windows, queued, drain, answered, time: drain.time_for(queued) })
     }
 
+    /// A flow's cycle and what it gets if a stage takes no time of its own writes.
+    pub fn without(&self, index: usize, resource: Resource) -> (Cycle, Grant) {
+        let mut cycles = self.cycles.clone();
+        cycles[index].claim.demands.remove(&resource);
+        let claims: Vec<_> = cycles.iter().map(|cycle| cycle.claim.clone()).collect();
+        (cycles.swap_remove(index), fill(&claims)[index])
+    }
+
     /// The line that limits a flow, if one does.
     pub fn full_line(&self, index: usize) -> Option<Resource> {
         match self.grants[index].limit {
@@ -261,25 +270,8 @@ impl<'a> Group<'a> {
     }
 
     fn burst(&self, network: &Network<'_>, resource: Resource) -> Option<String> {
-        let Resource::Line(link, reversed) = resource else { return None };
-        let spec = line(network, link, reversed);
-        let windows: u64 =
-            self.across(resource).into_iter().filter_map(|index| self.under_way(index)).sum();
-        let (name, limit) = (line_name(network, link, reversed), spec.discipline.limit());
-        if windows > limit.most_bytes(self.least_packet(resource)) {
-            return Some(format!(
-                "{windows} bytes of windows at once overflow the queue of {name} ({limit}); losses of bursts are left out"
-            ));
-        }
-        let assumed = spec.discipline.assumptions();
-        let drains = Throughput::from(spec.rate?).time_for(windows);
-        let bears = match assumed.standing {
-            Kept::Delay(target) => drains <= target,
-            Kept::Bytes(bytes) => windows <= bytes,
-            Kept::Limit | Kept::Unknown => false,
-        };
-        let early = assumed.early.filter(|_| !bears)?;
-        Some(format!("what {early} at {name} may drop of bursts of {windows} bytes is left out"))
+        let windows = self.across(resource).into_iter().filter_map(|index| self.under_way(index));
+        burst(network, resource, windows.sum(), self.least_packet(resource))
     }
 
     /// The busy share of a stage in parts per million.
@@ -305,6 +297,52 @@ impl<'a> Group<'a> {
             })
         })
     }
+}
+
+/// What the formulas leave out if so many bytes of windows, in packets of this size, come to a line at once.
+pub(crate) fn burst(
+    network: &Network<'_>,
+    resource: Resource,
+    windows: u64,
+    packet: u32,
+) -> Option<String> {
+    let Resource::Line(link, reversed) = resource else { return None };
+    let spec = line(network, link, reversed);
+    let (name, limit) = (line_name(network, link, reversed), spec.discipline.limit());
+    if windows > limit.most_bytes(packet) {
+        return Some(format!(
+            "{windows} bytes of windows at once overflow the queue of {name} ({limit}); losses of bursts are left out"
+        ));
+    }
+    let assumed = spec.discipline.assumptions();
+    let drains = Throughput::from(spec.rate?).time_for(windows);
+    let bears = match assumed.standing {
+        Kept::Delay(target) => drains <= target,
+        Kept::Bytes(bytes) => windows <= bytes,
+        Kept::Limit | Kept::Unknown => false,
+    };
+    let early = assumed.early.filter(|_| !bears)?;
+    Some(format!("what {early} at {name} may drop of bursts of {windows} bytes is left out"))
+}
+
+/// The same of one message, on the lines that are slower than those before them.
+pub(crate) fn bursts_of(network: &Network<'_>, talk: &Talk<'_>, bytes: u32) -> Vec<String> {
+    let block = bytes.min(talk.speech.block);
+    let window = u64::from(talk.speech.outstanding.unwrap_or(u32::MAX)) * u64::from(block);
+    let blocks = window.min(bytes.into()).div_ceil(u64::from(block.max(1)));
+    let under_way = blocks * talk.speech.envelopes(block);
+    let packets = talk.speech.packets(block);
+    let packet = packets.first().map_or(1, |packet| packet.bytes);
+    let mut slowest = Span::ZERO;
+    let mut found = Vec::new();
+    for stage in &talk.way.stages {
+        let busy = stage.busy(&packets);
+        if blocks > 1 && busy > slowest {
+            found.extend(burst(network, stage.resource, under_way, packet));
+        }
+        slowest = slowest.max(busy);
+    }
+    found
 }
 
 /// A trunk board's input fifo that stays full loses what comes.
@@ -334,9 +372,13 @@ fn cycles(network: &Network<'_>, flows: &[Flow<'_>], sizes: &[u32]) -> Vec<Cycle
         let piece = line(network, link, reversed).discipline.assumptions().quantum();
         shared.then(|| piece.unwrap_or(T1_FRAME_DATA))
     };
-    let store = |flow: &Flow<'_>| writes(&network.scenario().traffic[flow.traffic].workload).1;
+    let written = |flow: &Flow<'_>, &bytes: &u32| {
+        let workload = &network.scenario().traffic[flow.traffic].workload;
+        let ends = matches!(workload, Workload::TimedTransfer { .. });
+        Written { bytes, store: writes(workload).1, ends }
+    };
     let both = flows.iter().zip(sizes);
-    both.map(|(flow, &write)| cycle(&flow.there, write, store(flow), turns)).collect()
+    both.map(|(flow, write)| cycle(&flow.there, written(flow, write), turns)).collect()
 }
 
 /// A stage's name in notes.

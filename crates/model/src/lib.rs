@@ -16,12 +16,14 @@ mod paced;
 mod prediction;
 mod run;
 mod schedule;
+mod serial;
 mod share;
 mod speech;
 mod talk;
 mod tcp;
 mod throughput;
 mod transfer;
+mod units;
 mod way;
 
 pub use engine::{Formulas, predict, predictions};

@@ -8,6 +8,8 @@ use crate::prediction::{Figure, Prediction, Term, What};
 use crate::speech::Packet;
 use crate::talk::{TOGETHER, Talk, window_place};
 use crate::throughput::{SECOND, Throughput};
+use crate::transfer::{beside, filling};
+use crate::units::{Course, answered};
 use crate::way::{Resource, line, line_name};
 use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::{Cause, Span};
@@ -46,40 +48,67 @@ pub(crate) fn predict(
         return Err(format!("{name} behind an interface with a limit on requests"));
     }
     alone(network, index, &flow)?;
-    let path = circumstances(network, &flow, &traffic.workload, shape);
-    let path = read_together(listed, &flow, path)?;
-    let formula = (listed.entry.formula)(&listed.values, &path)?;
-    notes.extend(
-        slots(listed, &flow, &path)
-            .map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text)),
-    );
-    crowded(network, &flow, shape, formula.together).map_or(Ok(()), Err)?;
-    let assumed =
-        formula.assumes.map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text));
-    notes.extend(assumed);
-    let millibytes = f64::from(shape.unit) * 1e12 / formula.interval.max(1e-9);
-    let rate = Throughput::from_millibytes_per_second(millibytes as u64);
-    let mut add = |size, what, value, terms| {
-        list.push(Prediction { traffic: traffic.name.clone(), size, what, value, terms });
-    };
-    let term = throughput_term(network, &flow, shape, &formula, rate);
-    add(size_of(traffic, shape), What::Throughput, Figure::Rate(rate), vec![term]);
-    let times = match &traffic.workload {
-        Workload::Bulk { bytes, .. } if listed.entry.connects_for_each => {
-            vec![opened(&flow, bytes.bytes(), shape, &formula)]
-        }
-        Workload::Bulk { bytes, .. } => vec![confirmed(&flow, bytes.bytes(), shape, &formula)],
-        workload => times(workload, &flow, &formula, rate),
-    };
-    for (size, what, terms) in times {
-        add(size, what, Figure::Time(terms.total()), terms.0);
-    }
-    if let Workload::TimedTransfer { sizes, .. } = &traffic.workload {
-        let size = sizes.first().copied().unwrap_or(shape.unit).into();
-        let held = WAITING + u64::from(shape.unit);
-        notes.extend(short_test(traffic, held, size, rate.time_for(size)));
+    for write in writes_of(&traffic.workload) {
+        let (figures, mut told) = of_write(network, traffic, (listed, &flow), write)?;
+        list.extend(figures);
+        told.retain(|note| !notes.contains(note));
+        notes.extend(told);
     }
     Ok(())
+}
+
+/// The figures of writes of one size, and what is to be said of them.
+fn of_write(
+    network: &Network<'_>,
+    traffic: &Traffic,
+    (listed, flow): (&Listed, &Flow<'_>),
+    write: u32,
+) -> Result<(Vec<Prediction>, Vec<Note>), String> {
+    let shape = (listed.entry.shape)(&listed.values);
+    let course = Course::new(network, listed, flow, (&traffic.workload, write))?;
+    let formula = &course.formula;
+    crowded(network, flow, shape, formula.together).map_or(Ok(()), Err)?;
+    let millibytes = f64::from(shape.unit) * 1e12 / formula.interval.max(1e-9);
+    let rate = Throughput::from_millibytes_per_second(millibytes as u64);
+    let made = |size, what, value, terms| {
+        let traffic = traffic.name.clone();
+        Prediction { traffic, size, what, value, terms }
+    };
+    let term = throughput_term(network, flow, shape, formula, rate);
+    let size = size_of(&traffic.workload, shape, write);
+    let mut figures = vec![made(size, What::Throughput, Figure::Rate(rate), vec![term])];
+    let (size, what, terms) = match &traffic.workload {
+        Workload::Bulk { bytes, .. } | Workload::Push { bytes, .. }
+            if listed.entry.connects_for_each =>
+        {
+            opened(flow, bytes.bytes(), shape, formula)
+        }
+        Workload::Bulk { bytes, .. } | Workload::Push { bytes, .. } => {
+            confirmed(flow, bytes.bytes(), shape, formula)
+        }
+        Workload::Greedy { interval, .. } => amount(flow, formula, rate, *interval),
+        _ => {
+            let span = rate.time_for(write.into());
+            (write.into(), What::Interval, before(flow, formula, span))
+        }
+    };
+    let total = terms.total();
+    figures.push(made(size, what, Figure::Time(total), terms.0));
+    let told = |text: String| Note::of_traffic(&traffic.name, NoteKind::Assumed, text);
+    let mut notes: Vec<Note> = slots(listed, flow, &course.path).map(told).into_iter().collect();
+    notes.extend(formula.assumes.map(|text| told(text.into())));
+    notes.extend(course.range(network, traffic, (listed, flow), total));
+    let held = WAITING + u64::from(shape.unit);
+    notes.extend(short_test(traffic, held, write.into(), rate.time_for(write.into())));
+    Ok((figures, notes))
+}
+
+/// Sizes of the system writes.
+fn writes_of(workload: &Workload) -> Vec<u32> {
+    match workload {
+        Workload::Greedy { write, .. } => vec![*write],
+        other => writes(other).0,
+    }
 }
 
 /// Transfers of one connection that are confirmed: the formulas know no others.
@@ -100,11 +129,7 @@ fn covered(traffic: &Traffic, name: &str) -> Result<(), String> {
 
 /// Writes that fill their units: the formulas know units of one size.
 fn fills_units(workload: &Workload, shape: Shape, name: &str) -> Result<(), String> {
-    let writes = match workload {
-        Workload::Greedy { write, .. } => vec![*write],
-        other => writes(other).0,
-    };
-    match writes.into_iter().find(|write| write % shape.unit != 0) {
+    match writes_of(workload).into_iter().find(|write| write % shape.unit != 0) {
         None => Ok(()),
         Some(write) => Err(format!(
             "writes of {write} bytes, which do not fill the {} bytes that {name} sends at once",
@@ -132,66 +157,8 @@ fn alone(network: &Network<'_>, index: usize, flow: &Flow<'_>) -> Result<(), Str
     Ok(())
 }
 
-fn circumstances(
-    network: &Network<'_>,
-    flow: &Flow<'_>,
-    workload: &Workload,
-    shape: Shape,
-) -> Circumstances {
-    let (talk, unit) = (&flow.there, shape.unit);
-    let mut demands = demands(flow, shape, TOGETHER);
-    let write = match workload {
-        Workload::Greedy { write, .. } => *write,
-        other => writes(other).0.first().copied().unwrap_or(1),
-    };
-    let writing = talk.writing(write).scaled(u64::from(unit) * TOGETHER, u64::from(write.max(1)));
-    *demands.entry(Resource::Processor(talk.from.1)).or_default() += writing;
-    let answered = talk.host_send(unit)
-        + talk.board_send(unit)
-        + talk.way.latency(&talk.speech.packets(unit))
-        + talk.host_receive(unit)
-        + talk.acknowledging()
-        + flow.back.way.latency(&[answer(shape)])
-        + to_slots(flow);
-    let slowest = demands.into_values().max().unwrap_or_default();
-    Circumstances {
-        spacing: slowest.as_nanos() as f64 / TOGETHER as f64,
-        answered,
-        loss: loss(network, &flow.route.there),
-        answer_loss: loss(network, &flow.route.back),
-        units: match workload {
-            Workload::Bulk { bytes, .. } | Workload::Push { bytes, .. } => {
-                bytes.bytes().div_ceil(u64::from(unit))
-            }
-            _ => u64::MAX,
-        },
-    }
-}
-
-/// `path` with the system calls of a reader that takes together what may be under way, as many units as the formula
-/// without them has at once.
-///
-/// # Errors
-/// Why no formula covers it.
-fn read_together(
-    listed: &Listed,
-    flow: &Flow<'_>,
-    path: Circumstances,
-) -> Result<Circumstances, String> {
-    let talk = &flow.there;
-    if talk.to.0.processor.read.fixed.is_zero() {
-        return Ok(path);
-    }
-    let unit = (listed.entry.shape)(&listed.values).unit;
-    let together = (listed.entry.formula)(&listed.values, &path)?.together;
-    let answered = path.answered + talk.behind_reads(unit, together, path.answered);
-    let busy = talk.taking(unit) - talk.to.0.processor.read.fixed + talk.calls(together);
-    let spacing = path.spacing.max(busy.as_nanos() as f64);
-    Ok(Circumstances { answered, spacing, ..path })
-}
-
 /// What a unit and its answer wait for slots in the mean.
-fn to_slots(flow: &Flow<'_>) -> Span {
+pub(crate) fn to_slots(flow: &Flow<'_>) -> Span {
     flow.there.way.to_slots() + flow.back.way.to_slots()
 }
 
@@ -214,11 +181,11 @@ fn slots(listed: &Listed, flow: &Flow<'_>, path: &Circumstances) -> Option<Strin
 }
 
 /// What `units` units and their answers ask of each stage.
-fn demands(flow: &Flow<'_>, shape: Shape, units: u64) -> BTreeMap<Resource, Span> {
+pub(crate) fn demands(flow: &Flow<'_>, shape: Shape, units: u64) -> BTreeMap<Resource, Span> {
     flow.there.demands_with(shape.unit, units, shape.answers_each.then_some(answer(shape)))
 }
 
-fn answer(shape: Shape) -> Packet {
+pub(crate) fn answer(shape: Shape) -> Packet {
     Packet::acknowledgement(shape.answer)
 }
 
@@ -275,7 +242,7 @@ fn no_room(
 }
 
 /// A way loses with 1 − Π(1 − p).
-fn loss(network: &Network<'_>, way: &[Crossing]) -> f64 {
+pub(crate) fn loss(network: &Network<'_>, way: &[Crossing]) -> f64 {
     let lines = way.iter().filter_map(|hop| line(network, hop));
     let arrives = lines.map(|line| match &line.spec.impairments.loss {
         LossModel::Bernoulli(chance) => 1.0 - chance.as_f64(),
@@ -284,10 +251,10 @@ fn loss(network: &Network<'_>, way: &[Crossing]) -> f64 {
     1.0 - arrives.product::<f64>()
 }
 
-fn size_of(traffic: &Traffic, shape: Shape) -> u64 {
-    match &traffic.workload {
+fn size_of(workload: &Workload, shape: Shape, write: u32) -> u64 {
+    match workload {
         Workload::Bulk { bytes, .. } | Workload::Push { bytes, .. } => bytes.bytes(),
-        Workload::TimedTransfer { sizes, .. } => sizes.first().map_or(0, |&size| u64::from(size)),
+        Workload::TimedTransfer { .. } => u64::from(write),
         _ => u64::from(shape.unit),
     }
 }
@@ -320,9 +287,25 @@ fn throughput_term(
 fn confirmed(flow: &Flow<'_>, bytes: u64, shape: Shape, formula: &Formula) -> (u64, What, Terms) {
     let units = bytes.div_ceil(u64::from(shape.unit));
     let mut terms = before(flow, formula, until(units, formula));
+    behind(&mut terms, flow, shape, (units, formula));
     one_way(&mut terms, &flow.there, 0);
     one_way(&mut terms, &flow.back, CONFIRMATION);
     (bytes, What::Transfer, terms)
+}
+
+/// What the last unit takes on the other stages: the empty message behind it does not overtake it. Of a window that is
+/// waited for it has come with its answer.
+fn behind(terms: &mut Terms, flow: &Flow<'_>, shape: Shape, (units, formula): (u64, &Formula)) {
+    let answered = answered(flow, shape).as_nanos() as f64;
+    let waited = match formula.burst {
+        1 => formula.interval >= answered,
+        burst => units.is_multiple_of(burst),
+    };
+    let slowest = demands(flow, shape, 1).into_iter().max_by_key(|&(_, span)| span);
+    let Some((full, _)) = slowest.filter(|_| !waited) else { return };
+    let talk = &flow.there;
+    let span = beside(talk, shape.unit, full).saturating_sub(beside(talk, 0, full));
+    filling(terms, &window_place(talk.from.0), span, shape.unit);
 }
 
 /// The time of a transfer that opens a connection, and is answered over another one.
@@ -339,16 +322,21 @@ fn opened(flow: &Flow<'_>, bytes: u64, shape: Shape, formula: &Formula) -> (u64,
 
 /// The packet that opens a connection goes there, its answer comes back.
 fn opening(terms: &mut Terms, there: &Talk<'_>, back: &Talk<'_>, shape: Shape) {
-    let packet = Packet::plain(shape.header);
-    let hosts = |talk: &Talk<'_>| talk.host_send(0) + talk.board_send(0) + talk.host_receive(0);
-    let [forth, answer] = [there, back].map(|it| it.way.latency(&[packet]) + hosts(it));
+    let (forth, answer) = openings(there, back, shape);
     let name = ("opening", "OPEN there + RESPONSE back", "RFC 998, §5.1");
     let numbers = format!("{forth} + {answer}");
     terms.add(name, &window_place(there.from.0), Cause::Window, forth + answer, numbers);
 }
 
+/// The times of the packet that opens a connection and of its answer.
+pub(crate) fn openings(there: &Talk<'_>, back: &Talk<'_>, shape: Shape) -> (Span, Span) {
+    let packet = Packet::acknowledgement(shape.header);
+    let of = |talk: &Talk<'_>| talk.way.latency(&[packet]) + talk.acknowledging();
+    (of(there), of(back))
+}
+
 /// The time until so many units have been sent.
-fn until(units: u64, formula: &Formula) -> Span {
+pub(crate) fn until(units: u64, formula: &Formula) -> Span {
     let (bursts, rest) = (units / formula.burst, units % formula.burst);
     let pause = (bursts * formula.burst) as f64 * formula.interval;
     Span::from_nanos((pause + rest as f64 * formula.within) as u64)
@@ -363,26 +351,15 @@ fn before(flow: &Flow<'_>, formula: &Formula, span: Span) -> Terms {
     terms
 }
 
-/// The times that the workload would measure.
-fn times(
-    workload: &Workload,
+/// A stated interval, and the bytes that come in it.
+fn amount(
     flow: &Flow<'_>,
     formula: &Formula,
     rate: Throughput,
-) -> Vec<(u64, What, Terms)> {
-    let waiting = |span: Span| before(flow, formula, span);
-    match workload {
-        Workload::TimedTransfer { sizes, .. } => {
-            let interval = |&size: &u32| {
-                (u64::from(size), What::Interval, waiting(rate.time_for(size.into())))
-            };
-            sizes.iter().map(interval).collect()
-        }
-        Workload::Greedy { interval, .. } => {
-            let bytes = u128::from(rate.millibytes_per_second()) * u128::from(interval.as_nanos())
-                / (1_000 * SECOND);
-            vec![(u64::try_from(bytes).unwrap_or(u64::MAX), What::Amount, waiting(*interval))]
-        }
-        _ => Vec::new(),
-    }
+    interval: Span,
+) -> (u64, What, Terms) {
+    let bytes = u128::from(rate.millibytes_per_second()) * u128::from(interval.as_nanos())
+        / (1_000 * SECOND);
+    let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+    (bytes, What::Amount, before(flow, formula, interval))
 }

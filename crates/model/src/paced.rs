@@ -57,10 +57,11 @@ pub(crate) fn predict(
         return Err(format!("overload: {place} is asked for more than it can carry"));
     }
     window_suffices(&flows[0], size, interval)?;
-    let wait = collisions(traffic, count, service, interval)?;
+    let wait = collisions(traffic, count, service, interval)?
+        + in_pieces(&flows[0], size, (count, service, resource), traffic);
     let mut terms = Terms::default();
     one_way(&mut terms, &flows[0].there, size);
-    let numbers = format!("({count} − 1)/2 × {service}");
+    let numbers = format!("({count} − 1)/2 × {service}, or longer in pieces");
     let name = ("behind datagrams of the same instant", "(n − 1)/2 × service time", DD1.1);
     terms.add(name, &place, Cause::Queue, wait, numbers);
     list.push(make(What::Delay, Figure::Time(terms.total()), terms.0));
@@ -100,6 +101,27 @@ fn window_suffices(flow: &Flow<'_>, size: u32, interval: Span) -> Result<(), Str
     let answers: Span = sizes.iter().flatten().map(|&data| talk.block(data).answered).sum();
     let sustained = answers.scaled(1, u64::from(outstanding)) <= interval;
     sustained.then_some(()).ok_or_else(|| "a window too small for the pace".to_string())
+}
+
+/// What datagrams of the same instant wait besides if a line sends them in turn piece by piece: each waits for all pieces of
+/// the others but the last ones, of which it waits for half in the mean.
+fn in_pieces(
+    flow: &Flow<'_>,
+    size: u32,
+    (count, service, resource): (u64, Span, Resource),
+    traffic: &Traffic,
+) -> Span {
+    let stage = flow.there.way.stages.iter().find(|stage| stage.resource == resource);
+    let bytes = flow.there.speech.packets(size).iter().map(|packet| packet.bytes).sum::<u32>();
+    let cut = stage.and_then(|stage| stage.cut).filter(|&cut| cut < bytes);
+    match cut {
+        Some(cut) if traffic.stagger.is_zero() => {
+            let last = (bytes - 1) % cut.max(1) + 1;
+            let before = service.scaled(u64::from(bytes - last), u64::from(bytes));
+            before.scaled(count - 1, 2)
+        }
+        _ => Span::ZERO,
+    }
 }
 
 /// The mean wait of one flow's datagrams behind those of the others.

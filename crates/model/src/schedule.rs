@@ -27,16 +27,27 @@ pub(crate) struct Schedule {
 #[derive(Debug)]
 pub(crate) struct Blocks<'a, 'b> {
     talk: &'b Talk<'a>,
+    /// Whether only answers count, not the reading of what they are for.
+    answers: bool,
     known: BTreeMap<u32, BlockTimes>,
 }
 
 impl<'a, 'b> Blocks<'a, 'b> {
     pub fn of(talk: &'b Talk<'a>) -> Blocks<'a, 'b> {
-        Blocks { talk, known: BTreeMap::new() }
+        Blocks { talk, answers: false, known: BTreeMap::new() }
+    }
+
+    /// Blocks that the sender waits for, however far behind the reader is if a board answers for it.
+    pub fn answered(talk: &'b Talk<'a>) -> Blocks<'a, 'b> {
+        Blocks { answers: true, ..Blocks::of(talk) }
     }
 
     pub fn times(&mut self, data: u32) -> BlockTimes {
-        *self.known.entry(data).or_insert_with(|| self.talk.block(data))
+        let times = || match self.answers {
+            true => self.talk.block_answered(data),
+            false => self.talk.block(data),
+        };
+        *self.known.entry(data).or_insert_with(times)
     }
 
     /// The start of each block k: t(k) = max(t(k−1) + spacing, answer to block k − w, request ready).

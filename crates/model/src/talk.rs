@@ -114,7 +114,19 @@ impl Talk<'_> {
 
     /// The times of a block of `data` user bytes.
     pub fn block(&self, data: u32) -> BlockTimes {
-        let demands = self.demands_alone(data);
+        self.times(data, &self.demands_alone(data))
+    }
+
+    /// The same if only its answer is waited for: a board answers however far behind the reader is.
+    pub fn block_answered(&self, data: u32) -> BlockTimes {
+        let mut demands = self.demands_alone(data);
+        if self.to.0.interface.protocol == ProtocolPlace::Board && !self.consumes() {
+            demands.remove(&Resource::Processor(self.to.1));
+        }
+        self.times(data, &demands)
+    }
+
+    fn times(&self, data: u32, demands: &BTreeMap<Resource, Span>) -> BlockTimes {
         let longest = demands.iter().max_by_key(|&(_, &span)| span);
         let (slowest, spacing) =
             longest.map_or((Resource::Processor(self.from.1), Span::ZERO), |(&r, &s)| (r, s));
@@ -136,12 +148,10 @@ impl Talk<'_> {
 
     /// From a block's start to the opening of the window.
     fn answered(&self, data: u32) -> Span {
-        let interface = &self.to.0.interface;
-        // A processor that runs the protocol as well first takes in what it has accepted.
-        let taken = match (interface.protocol, interface.echo) {
-            (_, Echo::Consumption) => self.interrupts(data) + self.read(data),
-            (ProtocolPlace::Host, _) => self.interrupts(data),
-            (ProtocolPlace::Board, _) => Span::ZERO,
+        // A protocol answers before its host is told of the data.
+        let taken = match self.to.0.interface.echo {
+            Echo::Consumption => self.interrupts(data) + self.read(data),
+            Echo::Arrival | Echo::Posted => Span::ZERO,
         };
         self.host_send(data)
             + self.board_send(data)
@@ -176,15 +186,20 @@ impl Talk<'_> {
         self.to.0.interface.echo == Echo::Consumption && !self.speech.of_host
     }
 
-    /// What the system calls of reading keep the receiver's processor for each block, if `outstanding` may be under way. A
-    /// reader that is behind takes a window with one call, or more if a board answers meanwhile.
-    pub fn calls(&self, outstanding: u64) -> Span {
+    /// What the system calls of reading keep the receiver's processor for each block, if `outstanding` may be under way and
+    /// a message, which ends a read, has so many `blocks`. A reader that is behind takes a window with one call, or more if a
+    /// board answers meanwhile. If answers wait for the reading, a window's first block is read by itself and those that come
+    /// meanwhile together; a processor that also takes these in needs a third call.
+    pub fn calls(&self, outstanding: u64, blocks: u64) -> Span {
         let call = self.to.0.processor.read.fixed;
-        match self.to.0.interface.protocol {
-            _ if self.consumes() => call,
-            ProtocolPlace::Host => call.scaled(1, outstanding.max(1)),
-            ProtocolPlace::Board => Span::ZERO,
-        }
+        let in_window = match (self.consumes(), self.to.0.interface.protocol) {
+            (false, ProtocolPlace::Board) => 0,
+            (false, ProtocolPlace::Host) => 1,
+            (true, ProtocolPlace::Board) => 2,
+            (true, ProtocolPlace::Host) => 3,
+        };
+        let by_window = call.scaled(in_window, outstanding.max(1));
+        by_window.max(call.scaled(1, blocks.max(1))).min(call)
     }
 
     /// What the answers to a window of `outstanding` blocks of `data` bytes wait for a read, if the processor that reads

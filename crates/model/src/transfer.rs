@@ -3,6 +3,7 @@
 use crate::message::{self, Terms, slowest};
 use crate::prediction::{Figure, Term};
 use crate::schedule::Blocks;
+use crate::serial::held_up;
 use crate::share::{Claim, Grant, Limit};
 use crate::talk::{Talk, processor_place, request_place, window_place};
 use crate::way::{Resource, burst};
@@ -13,13 +14,28 @@ const LIMITS: &str = "Vande Water 1988 eq. 8 and §3.7.2";
 const LINE: &str = "Hawley 1989 §2.1, Vande Water 1988 eq. 2";
 const SHARES: &str = "Vande Water 1988 §3.6.2, Hawley 1989 §2.1";
 
-/// The long run of a flow that writes `write` bytes again and again.
+/// What an application writes again and again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Written {
+    pub bytes: u32,
+    /// What the receiving application spends on each write.
+    pub store: Span,
+    /// Whether each write is a message, beyond whose end no read goes.
+    pub ends: bool,
+}
+
+/// The long run of a flow that writes so many bytes again and again.
 #[derive(Debug, Clone)]
 pub(crate) struct Cycle {
-    /// Time for each write that the window allows: the blocks' answer times / blocks outstanding.
+    /// Time for each write that the window allows: the blocks' answer times / blocks outstanding, and what a single
+    /// block outstanding waits for the writer's processor.
     pub window: Span,
+    /// The part of it that answers wait for the reader.
+    pub reads: Span,
     /// Time for each write that the limit on requests allows.
     pub requests: Span,
+    /// What the system calls that read a write are taken to cost.
+    pub calls: Span,
     pub claim: Claim,
     /// The largest block.
     pub block: u32,
@@ -27,55 +43,72 @@ pub(crate) struct Cycle {
     pub blocks: u64,
 }
 
-/// `turns` says for a line shared in turns how many bytes of one channel it sends at a time; `store` is
-/// what the receiving application spends on each write.
+/// `turns` says for a line shared in turns how many bytes of one channel it sends at a time.
 pub(crate) fn cycle(
     talk: &Talk<'_>,
-    write: u32,
-    store: Span,
+    written: Written,
     turns: impl Fn(Resource) -> Option<u32>,
 ) -> Cycle {
-    let requests = talk.speech.requests(write, &talk.from.0.interface.split);
+    let requests = talk.speech.requests(written.bytes, &talk.from.0.interface.split);
     let all: Vec<u32> = requests.iter().flatten().copied().collect();
-    let demands = demands(talk, write, store, &requests, turns);
-    let window = window(talk, &all);
+    let calls = calls(talk, written, all.len() as u64);
+    let demands = demands(talk, (written, calls), &requests, turns);
+    let (window, reads) = window(talk, &all);
+    let window = window + reads + alone(talk, written.bytes, &all);
     let requests = request_time(talk, &requests);
     let own = window.max(requests);
     Cycle {
         window,
+        reads,
+        calls,
         requests,
-        claim: Claim { bytes: u64::from(write), own, demands },
+        claim: Claim { bytes: u64::from(written.bytes), own, demands },
         block: all.iter().copied().max().unwrap_or(0),
         blocks: all.len() as u64,
     }
 }
 
-/// Σ answer times / blocks outstanding.
-fn window(talk: &Talk<'_>, blocks: &[u32]) -> Span {
-    let Some(outstanding) = talk.speech.outstanding else { return Span::ZERO };
+/// Σ answer times / blocks outstanding, and what answers wait for the reader.
+fn window(talk: &Talk<'_>, blocks: &[u32]) -> (Span, Span) {
+    let Some(outstanding) = talk.speech.outstanding else { return (Span::ZERO, Span::ZERO) };
     let mut times = Blocks::of(talk);
     let sum: Span = blocks.iter().map(|&data| times.times(data).answered).sum();
     let reads = blocks.iter().max().map_or(Span::ZERO, |&data| {
         talk.behind_reads(data, u64::from(outstanding), times.times(data).answered)
     });
-    (sum + reads.scaled(blocks.len() as u64, 1)).scaled(1, u64::from(outstanding))
+    let reads = reads.scaled(blocks.len() as u64, 1);
+    (sum.scaled(1, u64::from(outstanding)), reads.scaled(1, u64::from(outstanding)))
+}
+
+/// What a write waits for its own processor if one block may be outstanding.
+fn alone(talk: &Talk<'_>, write: u32, blocks: &[u32]) -> Span {
+    match (talk.speech.outstanding, blocks.first()) {
+        (Some(1), Some(&first)) => held_up(talk, write, first, talk.block(first).answered),
+        _ => Span::ZERO,
+    }
 }
 
 /// Σ (request + its blocks until the last is answered + interrupt) / requests that the interface takes.
 fn request_time(talk: &Talk<'_>, requests: &[Vec<u32>]) -> Span {
     let limit = talk.from.0.interface.requests.filter(|_| talk.speech.answers());
     let Some(limit) = limit else { return Span::ZERO };
-    let mut blocks = Blocks::of(talk);
+    let mut blocks = Blocks::answered(talk);
     let each = requests
         .iter()
         .map(|request| blocks.schedule(std::slice::from_ref(request)).answered + talk.done());
     each.sum::<Span>().scaled(1, u64::from(limit.max(1)))
 }
 
+/// The system calls that read a write's blocks.
+fn calls(talk: &Talk<'_>, written: Written, blocks: u64) -> Span {
+    let message = if written.ends { blocks } else { u64::MAX };
+    let each = |most: u32| talk.calls(u64::from(most), message);
+    talk.speech.outstanding.map_or(Span::ZERO, each).scaled(blocks, 1)
+}
+
 fn demands(
     talk: &Talk<'_>,
-    write: u32,
-    store: Span,
+    (written, calls): (Written, Span),
     requests: &[Vec<u32>],
     turns: impl Fn(Resource) -> Option<u32>,
 ) -> BTreeMap<Resource, Span> {
@@ -85,11 +118,9 @@ fn demands(
             *demands.entry(resource).or_default() += span;
         }
     };
-    add(Resource::Processor(talk.from.1), talk.writing(write));
-    add(Resource::Processor(talk.to.1), store);
-    let blocks = requests.iter().map(Vec::len).sum::<usize>() as u64;
-    let calls = talk.speech.outstanding.map_or(Span::ZERO, |most| talk.calls(u64::from(most)));
-    add(Resource::Processor(talk.to.1), calls.scaled(blocks, 1));
+    add(Resource::Processor(talk.from.1), talk.writing(written.bytes));
+    add(Resource::Processor(talk.to.1), written.store);
+    add(Resource::Processor(talk.to.1), calls);
     let mut sizes: BTreeMap<u32, u64> = BTreeMap::new();
     requests.iter().flatten().for_each(|&data| *sizes.entry(data).or_default() += 1);
     for (data, count) in sizes {
@@ -169,8 +200,9 @@ pub(crate) struct Whole {
     pub answer: Option<u32>,
 }
 
-/// The writes of a transfer of `bytes`. A last, partial one counts in proportion.
-fn writes_terms(talk: &Talk<'_>, cycle: &Cycle, grant: Grant, bytes: u64) -> Terms {
+/// The writes of a transfer of `bytes`, and whether blocks are left whose answers are not waited for. A last, partial write
+/// counts in proportion.
+fn writes_terms(talk: &Talk<'_>, cycle: &Cycle, grant: Grant, bytes: u64) -> (Terms, bool) {
     let write = cycle.claim.bytes.max(1);
     let (writes, rest) = (bytes / write, bytes % write);
     // With a window of its own, only what has to wait does.
@@ -188,20 +220,23 @@ fn writes_terms(talk: &Talk<'_>, cycle: &Cycle, grant: Grant, bytes: u64) -> Ter
         part,
         format!("{rest} bytes"),
     );
-    if grant.limit == Limit::Own {
-        windows_terms(&mut terms, talk, cycle, (grant.cycle - own.cycle, writes, rest));
-    }
-    terms
+    let open = match grant.limit {
+        Limit::Own => {
+            windows_terms(&mut terms, talk, cycle, (grant.cycle - own.cycle, writes, rest))
+        }
+        Limit::Stage(..) => true,
+    };
+    (terms, open)
 }
 
 /// What `writes` and a part of `rest` bytes wait for answers, `wait` each in the long run. What fits into the last window
-/// does not wait.
+/// does not wait; returns whether there is any.
 fn windows_terms(
     terms: &mut Terms,
     talk: &Talk<'_>,
     cycle: &Cycle,
     (wait, writes, rest): (Span, u64, u64),
-) {
+) -> bool {
     let split = &talk.from.0.interface.split;
     let requests =
         |bytes: u64| talk.speech.requests(u32::try_from(bytes).unwrap_or(u32::MAX), split);
@@ -229,6 +264,7 @@ fn windows_terms(
         wait.scaled(full, each),
         format!("{full} of {all} {unit}, {most} at once × {wait} / {each}"),
     );
+    full < all
 }
 
 /// A transfer of whole and partial writes, and the answer at its end.
@@ -238,21 +274,17 @@ pub(crate) fn whole_terms(
     grant: Grant,
     whole: &Whole,
 ) -> Terms {
-    let mut terms = writes_terms(there, cycle, grant, whole.bytes);
+    let (mut terms, open) = writes_terms(there, cycle, grant, whole.bytes);
     let (place, _) = last_place(there, &terms);
-    if let Limit::Stage(full, _) = grant.limit {
+    // Of a window that is waited for the last block has come with its answer.
+    if open {
+        let (full, _) = own_work(there, cycle, grant);
         let counted = if whole.answer.is_some() { beside(there, 0, full) } else { Span::ZERO };
-        let filling = beside(there, cycle.block, full).saturating_sub(counted);
-        terms.add(
-            (
-                "a block before and behind the slowest stage",
-                "Σ D(p, h) − D(p, h−1) of the other stages",
-                LINE,
-            ),
+        filling(
+            &mut terms,
             &place,
-            Cause::Transmit,
-            filling,
-            format!("{} bytes", cycle.block),
+            beside(there, cycle.block, full).saturating_sub(counted),
+            cycle.block,
         );
     }
     // If storing is what limits, the last write's is in the intervals.
@@ -278,9 +310,24 @@ pub(crate) fn whole_terms(
     terms
 }
 
+/// What the first block takes to the slowest stage, and the last one from there.
+pub(crate) fn filling(terms: &mut Terms, place: &str, span: Span, block: u32) {
+    terms.add(
+        (
+            "a block before and behind the slowest stage",
+            "Σ D(p, h) − D(p, h−1) of the other stages",
+            LINE,
+        ),
+        place,
+        Cause::Transmit,
+        span,
+        format!("{block} bytes"),
+    );
+}
+
 /// What a block's last packet spends on the way at other stages than the one that is full: the first block of a transfer
 /// has to come there, the last one goes on from there, and neither passes while the stage works.
-fn beside(talk: &Talk<'_>, block: u32, full: Resource) -> Span {
+pub(crate) fn beside(talk: &Talk<'_>, block: u32, full: Resource) -> Span {
     let spent = talk.way.spent(&burst(&talk.speech.packets(block)));
     let stages = talk.way.stages.iter().zip(spent);
     stages.filter(|(stage, _)| stage.resource != full).map(|(_, span)| span).sum()

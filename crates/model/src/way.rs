@@ -42,7 +42,7 @@ pub(crate) struct Stage {
     pub place: String,
     kind: Kind,
     /// Bytes of the pieces in which packets go over the line, if its discipline cuts them.
-    cut: Option<u32>,
+    pub cut: Option<u32>,
     /// Distance behind it.
     pub propagate: Span,
     /// What every block waits here behind other traffic.

@@ -45,7 +45,8 @@ impl Beginning {
         let parts = flow.demands.keys().map(|&resource| (part(resource), resource));
         let slowest = parts.min_by(|a, b| a.0.total_cmp(&b.0));
         let (line, stage) = slowest.map_or((f64::MAX / 1e9, None), |(line, at)| (line, Some(at)));
-        let queue = narrowest(network, flow).filter(|(resource, _)| Some(*resource) == stage);
+        let queue =
+            narrowest(network, flow, flows).filter(|(resource, _)| Some(*resource) == stage);
         let buffer = queue.map_or(f64::MAX / 1e9, |(resource, bytes)| {
             let sharing = users(flows, resource).len().max(1) as f64;
             let payload = f64::from(flow.tcp.payload);

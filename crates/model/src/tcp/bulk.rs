@@ -17,6 +17,12 @@ use trunkline_scenario::{Network, Workload};
 const SMALL: f64 = 4.0;
 /// Segments that a connection sends at once at most while nothing is lost: the first window (RFC 6928).
 const BURST: f64 = 10.0;
+/// The used share of a line that leaves nothing to be told.
+const FULL: f64 = 0.99;
+/// Saw-teeth in a test that show the long run.
+const TEETH: u64 = 10;
+/// The least ratio of two rates that is worth a note.
+const TELLING: f64 = 1.05;
 pub(super) const WINDOW: &str = "RFC 9293 §3.8.6: at most a window in each round trip";
 const SAW_TOOTH: &str = "RFC 5681 §3.1, RFC 9438 §4.2; shares of tail drop by N losses in N flows";
 const BBR: &str = "Cardwell et al. 2017; draft-cardwell-iccrg-bbr-congestion-control-00 §4.3.4";
@@ -181,7 +187,12 @@ fn explain(
     let Some(first) = flows.iter().position(|flow| flow.flow.traffic == index) else { return };
     let text = reason(network, first, flows, shares);
     notes.push(Note::of_traffic(name, NoteKind::Assumed, text));
-    let cautions = [small_window(&flows[first], &shares[first]), short_queue(&shares[first])];
+    let cautions = [
+        small_window(&flows[first], &shares[first]),
+        short_queue(&shares[first]),
+        small_writes(&flows[first], &shares[first]),
+        few_teeth(&traffic.workload, &shares[first]),
+    ];
     let cautions = cautions.into_iter().flatten();
     notes.extend(cautions.map(|text| Note::of_traffic(name, NoteKind::Assumed, text)));
     if let Workload::Bulk { repeat, .. } | Workload::Push { repeat, .. } = traffic.workload {
@@ -235,10 +246,49 @@ const MANY: f64 = 0.1999;
 
 /// What is to be said of a queue that overflows before windows fill it.
 fn short_queue(share: &Share) -> Option<String> {
-    let room = share.saw.filter(|saw| saw.buffer < BURST)?.buffer;
+    let saw = share.saw?;
+    if let Some(target) = saw.kept.filter(|_| saw.used < FULL) {
+        return Some(format!(
+            "the discipline lets bursts pass, and the queue stand above its target of {target} for a while: simulated throughputs were 0.95 to 1.2 of this"
+        ));
+    }
+    let room = Some(saw.buffer).filter(|&buffer| saw.kept.is_none() && buffer < BURST)?;
     Some(format!(
         "a queue with room for {room:.1} segments loses some of those that a window sends at once (two or three with an ACK, ten at a start), which the formulas do not count: the throughput is an upper bound"
     ))
+}
+
+/// What is to be said of a test in which the window overflows its queue a few times only.
+fn few_teeth(workload: &Workload, share: &Share) -> Option<String> {
+    let (Workload::TimedTransfer { duration, .. } | Workload::Greedy { duration, .. }) = workload
+    else {
+        return None;
+    };
+    let lasts = share.saw.filter(|saw| saw.kept.is_none() && saw.used < FULL)?.lasts;
+    (lasts.scaled(TEETH, 1) > *duration).then(|| {
+        format!(
+            "from one overflow of the queue to the next it takes {lasts}: a test of {duration} shows how it began, and may be a fifth above or below the long run"
+        )
+    })
+}
+
+/// What is to be said of writes smaller than a segment that come faster than the path carries them one by one.
+fn small_writes(flow: &Greedy<'_>, share: &Share) -> Option<String> {
+    if share.regime == Regime::Window && flow.write < u64::from(flow.tcp.payload) {
+        return Some(format!(
+            "writes of {} bytes do not fill segments, and a window of them is not used in full: the throughput is an upper bound (simulated up to a fifth lower)",
+            flow.write
+        ));
+    }
+    let writer = &flow.flow.there;
+    let alone = flow.ungathered.filter(|_| !writer.writing(flow.write as u32).is_zero())?;
+    let few = alone.millibytes_per_second() as f64 * TELLING;
+    (few < share.rate.millibytes_per_second() as f64).then(|| {
+        format!(
+            "writes of {} bytes come faster than segments of one write each can go: TCP gathers them only while its window is full, so that the rate lies between {alone} and the {} told, and below that while many small segments are lost",
+            flow.write, share.rate
+        )
+    })
 }
 
 /// Why a connection gets what it gets.

@@ -33,6 +33,8 @@ pub(crate) struct Connection {
     pub acked: u32,
     /// How the window counts what is acknowledged.
     pub counting: Counting,
+    /// Whether small segments are acknowledged at once, as in Linux.
+    pub prompt: bool,
     pub min_rto: Span,
     /// Whether the shortest time-out is added to the round trip, as in Linux.
     pub above_round_trip: bool,
@@ -97,6 +99,7 @@ impl Connection {
             first: settings.initial_window.unwrap_or(habits.initial_window),
             acked: if held_back { 2 } else { 1 },
             counting: habits.counting,
+            prompt: habits.interactive,
             min_rto: settings.min_rto.unwrap_or(habits.min_rto),
             above_round_trip: habits.min_rto_above_srtt,
             telling,
@@ -109,6 +112,12 @@ impl Connection {
     /// b of the laws: segments acknowledged for each that the window grows by.
     pub fn slowed_by(&self) -> u32 {
         if self.counting == Counting::Bytes { 1 } else { self.acked }
+    }
+
+    /// Segments of so many user bytes for each acknowledgement: who waits for a full segment's worth, as Linux does if
+    /// others come seldom, has an own one for each that is smaller.
+    pub fn acked_of(&self, segment: u64) -> u32 {
+        if self.prompt && segment < u64::from(self.payload) { 1 } else { self.acked }
     }
 
     /// The part of itself that the window grows by in a round, besides its law: an eighth of a segment for each ACK of

@@ -39,6 +39,8 @@ pub(crate) struct Saw {
     pub queue: Span,
     /// From overflow to overflow.
     pub lasts: Span,
+    /// The delay that a discipline keeps the queue to.
+    pub kept: Option<Span>,
 }
 
 /// Users that are alike, by the first of them.
@@ -256,6 +258,7 @@ impl<'f, 'a> Crowd<'f, 'a> {
             used: 1.0,
             queue: standing,
             lasts: Span::MAX,
+            kept: self.target,
         };
         let Some(law) = law.filter(|_| windows > pipe + buffer || self.target.is_some()) else {
             return saw;

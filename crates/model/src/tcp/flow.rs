@@ -12,6 +12,7 @@ use crate::talk::TOGETHER;
 use crate::throughput::Throughput;
 use crate::way::{Resource, line};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use trunkline_core::Span;
 use trunkline_path::impairment::LossModel;
 use trunkline_scenario::{Crossing, Network, Transport, Workload};
@@ -37,6 +38,8 @@ pub(crate) struct Greedy<'a> {
     pub unheard: f64,
     /// The time for which [`TOGETHER`] full segments keep each stage busy, their share of ACKs included.
     pub demands: BTreeMap<Resource, Span>,
+    /// The rate at which each write would go as a segment of its own, if writes come faster than that.
+    pub ungathered: Option<Throughput>,
 }
 
 impl<'a> Greedy<'a> {
@@ -68,12 +71,14 @@ impl<'a> Greedy<'a> {
         let write = write.or_else(|| writes_of(workload).first().copied()).unwrap_or(1);
         let cost =
             |segment| demands(&flow, &tcp, Written { write, segment, store: writes(workload).1 });
-        let demands = match cost(write.min(u64::from(tcp.payload))) {
-            // A writer that is slower than all else finds the network empty again, and each write goes out by itself.
-            alone if slowest(&alone) == Some(Resource::Processor(flow.there.from.1)) => alone,
-            _ => cost(u64::from(tcp.payload)),
-        };
-        Ok(Greedy { flow, tcp, write, round_trip, loss, unheard, demands })
+        let sizes = write.min(u64::from(tcp.payload))..=u64::from(tcp.payload);
+        let (alone, demands) = gathered(Resource::Processor(flow.there.from.1), sizes, cost);
+        let bytes = u64::from(tcp.payload) * TOGETHER;
+        let longest = |demands: &BTreeMap<Resource, Span>| demands.values().max().copied();
+        let ungathered = longest(&alone)
+            .filter(|&alone| longest(&demands).is_some_and(|gathered| gathered < alone))
+            .map(|alone| Throughput::over(bytes, alone));
+        Ok(Greedy { flow, tcp, write, round_trip, loss, unheard, demands, ungathered })
     }
 
     /// User bytes per second that window and losses of the path allow on an empty path, and that reach the other end.
@@ -201,7 +206,7 @@ fn demands(flow: &Flow<'_>, tcp: &Connection, written: Written) -> BTreeMap<Reso
     for (resource, span) in
         flow.there.answer_demands(&flow.back.way, acknowledgement(tcp), TOGETHER)
     {
-        *demands.entry(resource).or_default() += span.scaled(1, u64::from(tcp.acked));
+        *demands.entry(resource).or_default() += span.scaled(1, u64::from(tcp.acked_of(segment)));
     }
     let payload = u64::from(tcp.payload);
     demands.values_mut().for_each(|span| *span = span.scaled(payload, segment.max(1)));
@@ -215,7 +220,40 @@ fn demands(flow: &Flow<'_>, tcp: &Connection, written: Written) -> BTreeMap<Reso
     demands
 }
 
-/// The stage that is kept busy longest.
-fn slowest(demands: &BTreeMap<Resource, Span>) -> Option<Resource> {
-    demands.iter().max_by_key(|&(_, &span)| span).map(|(&resource, _)| resource)
+/// The demands of segments that hold one write each, the least of `sizes`, and of the segments that are sent. If the
+/// `writer` is slower than all else, these are the same: it finds the network empty again. Else a segment takes what has
+/// been written while another stage carried the one before, up to the most, so that both are always busy.
+fn gathered(
+    writer: Resource,
+    sizes: RangeInclusive<u64>,
+    cost: impl Fn(u64) -> BTreeMap<Resource, Span>,
+) -> (BTreeMap<Resource, Span>, BTreeMap<Resource, Span>) {
+    let waits = |size: u64| {
+        let demands = cost(size);
+        let own = demands.get(&writer).copied().unwrap_or_default().as_nanos() as f64;
+        let others = demands.iter().filter(|&(&resource, _)| resource != writer);
+        let others = others.map(|(_, span)| span.as_nanos()).max().unwrap_or(0) as f64;
+        (others - own, demands)
+    };
+    let (mut low, mut high) = (*sizes.start(), *sizes.end());
+    let (ahead, alone) = waits(low);
+    if ahead <= 0.0 {
+        return (alone.clone(), alone);
+    }
+    let (behind, full) = waits(high);
+    if behind >= 0.0 {
+        return (alone, full);
+    }
+    while high - low > 1 {
+        let middle = low.midpoint(high);
+        if waits(middle).0 > 0.0 { low = middle } else { high = middle }
+    }
+    let ((more, small), (less, large)) = (waits(low), waits(high));
+    let share = more / (more - less);
+    let between = |(&resource, &span): (&Resource, &Span)| {
+        let to = large.get(&resource).copied().unwrap_or_default().as_nanos() as f64;
+        let from = span.as_nanos() as f64;
+        (resource, Span::from_nanos((from + share * (to - from)) as u64))
+    };
+    (alone, small.iter().map(between).collect())
 }

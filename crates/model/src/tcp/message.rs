@@ -2,6 +2,7 @@
 
 use super::connection::Connection;
 use super::{Greedy, greedy, meets};
+use crate::engine::bursts;
 use crate::flow::{Flow, alongside, is_bulk};
 use crate::message::round_trip;
 use crate::prediction::{Figure, Prediction, What};
@@ -31,6 +32,7 @@ pub(crate) fn predict(
         return Err("conversations that wait for each other".into());
     }
     let loaded = beside(network, index, &flow, notes)?;
+    notes.extend(bursts(network, traffic, &flow, sizes, &answer));
     for &size in sizes {
         let there = in_one_burst(&traffic.transport, network.scenario().mtu, size);
         let back = || in_one_burst(&traffic.reply_transport, network.scenario().mtu, answer(size));

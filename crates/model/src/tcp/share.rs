@@ -85,10 +85,14 @@ fn own(flow: &Greedy<'_>) -> Share {
 }
 
 /// The slowest of a connection's lines that queues all alike, with its buffer in packets' bytes.
-pub(super) fn narrowest(network: &Network<'_>, flow: &Greedy<'_>) -> Option<(Resource, u64)> {
+pub(super) fn narrowest(
+    network: &Network<'_>,
+    flow: &Greedy<'_>,
+    flows: &[Greedy<'_>],
+) -> Option<(Resource, u64)> {
     let packet = flow.tcp.payload + flow.tcp.header;
     let queues = flow.demands.iter().filter_map(|(&resource, &demand)| {
-        match treatment(network, resource, packet).ok()? {
+        match treatment(network, resource, (packet, users(flows, resource).len())).ok()? {
             Treatment::Queue(bytes) if matches!(resource, Resource::Line(..)) => {
                 Some((demand, resource, bytes))
             }
@@ -107,12 +111,12 @@ fn below_the_line(
     flows: &[Greedy<'_>],
     index: usize,
 ) -> Option<(Vec<usize>, Vec<Share>)> {
-    let (resource, bytes) = narrowest(network, &flows[index])?;
+    let (resource, bytes) = narrowest(network, &flows[index], flows)?;
     let users = users(flows, resource);
     let same = |user: &usize| {
         let flow = &flows[*user];
         flow.tcp.law != Law::Bbr
-            && narrowest(network, flow).is_some_and(|(other, _)| other == resource)
+            && narrowest(network, flow, flows).is_some_and(|(other, _)| other == resource)
     };
     if !users.iter().all(same) {
         return None;
@@ -157,20 +161,24 @@ enum Treatment {
     Managed(Span),
 }
 
-fn treatment(network: &Network<'_>, resource: Resource, packet: u32) -> Result<Treatment, String> {
+fn treatment(
+    network: &Network<'_>,
+    resource: Resource,
+    (packet, users): (u32, usize),
+) -> Result<Treatment, String> {
     let Resource::Line(link, reversed) = resource else { return Ok(Treatment::InTurn) };
     let discipline = &line(network, link, reversed).discipline;
     let assumed = discipline.assumptions();
+    // Who is alone has the queue to itself, and fills it as without turns.
+    let in_turn = matches!(assumed.sharing, Sharing::Rounds { .. } | Sharing::Turns { .. });
     match (assumed.sharing, assumed.standing) {
-        (Sharing::Rounds { .. } | Sharing::Turns { .. }, _) => Ok(Treatment::InTurn),
-        (Sharing::Arrival, Standing::Limit) => {
-            Ok(Treatment::Queue(discipline.limit().most_bytes(packet)))
-        }
-        (Sharing::Arrival, Standing::Bytes(bytes)) => Ok(Treatment::Queue(bytes)),
-        (Sharing::Arrival, Standing::Delay(target)) => Ok(Treatment::Managed(target)),
-        (Sharing::Unknown, _) | (Sharing::Arrival, Standing::Unknown) => {
+        _ if in_turn && users > 1 => Ok(Treatment::InTurn),
+        (Sharing::Unknown, _) | (_, Standing::Unknown) => {
             Err(format!("the discipline of the full line {}", stage_name(network, resource)))
         }
+        (_, Standing::Limit) => Ok(Treatment::Queue(discipline.limit().most_bytes(packet))),
+        (_, Standing::Bytes(bytes)) => Ok(Treatment::Queue(bytes)),
+        (_, Standing::Delay(target)) => Ok(Treatment::Managed(target)),
     }
 }
 
@@ -191,7 +199,7 @@ fn at_stage(
         let name = stage_name(network, resource);
         return Err(format!("acknowledgements on the full line {name}"));
     }
-    match treatment(network, resource, packet.unwrap_or(1))? {
+    match treatment(network, resource, (packet.unwrap_or(1), users.len()))? {
         Treatment::InTurn => Ok(in_turn(flows, grants, users, resource)),
         Treatment::Managed(target) => {
             Crowd::managed(flows, users, resource, target).shares(network)

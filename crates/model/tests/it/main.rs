@@ -4,6 +4,7 @@ mod against_simulator;
 mod common;
 mod costs;
 mod messages;
+mod processors;
 mod published_hawley1989;
 mod published_lambert1987;
 mod published_vandewater1988;

@@ -1,9 +1,11 @@
 //! Short messages and transfers: what waits for what, by hand.
 
 use crate::common::build::*;
-use trunkline_core::{Size, Span};
+use trunkline_core::{Rate, Size, Span};
 use trunkline_model::{What, predictions};
-use trunkline_scenario::{Scenario, TcpSettings, Transport, Workload};
+use trunkline_path::LinkSpec;
+use trunkline_scenario::{Listed, Scenario, TcpSettings, Transport, Workload};
+use trunkline_transport::protocol::{Values, named};
 
 fn transfer(net: &Scenario, bytes: u64) -> Span {
     predictions(net).unwrap().find("file", bytes, What::Transfer).unwrap().value.time().unwrap()
@@ -48,6 +50,35 @@ fn a_short_last_block_does_not_overtake() {
     assert!(ours.abs_diff(one_way.scaled(2, 1)) <= echoes, "{ours}");
 }
 
+/// Store and forward: of ten frames over four equal lines the last is there after (10 + 4 − 1) times that of one on a line,
+/// and the empty message behind it does not overtake it.
+#[test]
+fn the_last_frame_passes_every_line() {
+    let hops = |transport: &Transport, delay: Span| {
+        let line = link(10_000_000, delay);
+        let between = [("a", "l"), ("l", "m"), ("m", "n"), ("n", "b")];
+        let wires = between.map(|(from, to)| wire(from, to, &line)).to_vec();
+        let mut net = scenario(vec![host("a"), host("b")], &["l", "m", "n"], wires);
+        let bytes = Size::from_bytes(10_000);
+        let file = Workload::Bulk { bytes, repeat: 1, write: 1000, confirm: true };
+        net.traffic.push(traffic("file", ("a", "b"), file, transport));
+        transfer(&net, 10_000)
+    };
+    let entry = named("go-back-n").unwrap();
+    let values = Values::parse(entry.name, entry.keys, "frame=1000,frames=20,timeout=1s").unwrap();
+    let frames = Transport::Listed(Listed { entry, values });
+    // Frames of 1008 bytes, the empty message's of 8 and its answer's of 12; 2 ms of distance a line.
+    let bits = |bytes: f64| bytes * 0.8e-6;
+    let by_hand = bits(13.0 * 1008.0 + 8.0 + 4.0 * 12.0) + 16e-3;
+    let ours = hops(&frames, Span::from_millis(2)).as_secs_f64();
+    assert!((ours / by_hand - 1.0).abs() < 0.002, "{ours} s, {by_hand} by hand");
+    // A window of seven blocks that does not fill the lines: the answer to the fourth lets the last go.
+    let answered = bits(4.0 * 1004.0 + 4.0) + 16e-3;
+    let by_hand = answered + bits(3.0 * 1004.0) + bits(3.0 * 1004.0 + 4.0 + 4.0 * 9.0) + 16e-3;
+    let ours = hops(&urp(1000, 7, 0), Span::from_millis(2)).as_secs_f64();
+    assert!((ours / by_hand - 1.0).abs() < 0.002, "{ours} s, {by_hand} by hand");
+}
+
 /// Little's law: as many transfers as there are connections are always under way.
 #[test]
 fn transfers_that_begin_again_take_their_bytes_over_their_share() {
@@ -64,4 +95,97 @@ fn transfers_that_begin_again_take_their_bytes_over_their_share() {
         let ours = transfer(&net, bytes).as_secs_f64();
         assert!((ours / by_hand.max(alone) - 1.0).abs() < 0.02, "{count} x {bytes}: {ours}");
     }
+}
+
+/// CoDel's target is no buffer that overflows: bursts pass, and simulated throughputs were 0.95 to 1.2 of these.
+#[test]
+fn a_queue_that_is_kept_to_a_target_lets_bursts_pass() {
+    for discipline in ["codel", "pie"] {
+        let discipline = discipline.parse().unwrap();
+        let mut net = pair(&LinkSpec { discipline, ..link(3_000_000, Span::from_millis(50)) });
+        let (second, write) = (Span::from_secs(1), 16_384);
+        let greedy =
+            Workload::Greedy { duration: second, warm_up: second, interval: second, write };
+        let tcp = TcpSettings { profile: "trunkline".into(), ..TcpSettings::default() };
+        net.traffic.push(traffic("one", ("a", "b"), greedy, &Transport::Tcp(tcp)));
+        let notes = predictions(&net).unwrap().notes;
+        let told = |words: &str| notes.iter().any(|note| note.text.contains(words));
+        assert!(told("0.95 to 1.2") && !told("upper bound"), "{notes:?}");
+    }
+}
+
+/// Served in turn with nobody else, a connection fills the queue as it would without turns: the simulator has 10.0 MB/s of
+/// 12.1 before 100 kB of deficit round robin.
+#[test]
+fn a_connection_alone_fills_a_fair_queue() {
+    let rate = |discipline: &str| {
+        let discipline = discipline.parse().unwrap();
+        let mut net = pair(&LinkSpec { discipline, ..link(100_000_000, Span::from_millis(30)) });
+        let (second, write) = (Span::from_secs(1), 16_384);
+        let greedy =
+            Workload::Greedy { duration: second, warm_up: second, interval: second, write };
+        let tcp = TcpSettings { profile: "linux".into(), ..TcpSettings::default() };
+        net.traffic.push(traffic("one", ("a", "b"), greedy, &Transport::Tcp(tcp)));
+        let found = predictions(&net).unwrap();
+        found.list.iter().find(|p| p.what == What::Throughput).unwrap().value
+    };
+    for fair in ["drr:limit=100kB", "sfq:limit=100kB"] {
+        assert_eq!(rate(fair), rate("fifo:limit=100kB"), "{fair}");
+    }
+    assert_eq!(rate("fq-codel"), rate("codel"));
+}
+
+/// 4000 bytes at 500 kbit/s stand in the queue for 66 ms, which CoDel drops from; the simulator has 2.8 s for a round trip of
+/// 0.14 without losses.
+#[test]
+fn messages_that_fill_a_queue_are_told() {
+    let told = |discipline: &str, transport: &Transport| {
+        let discipline = discipline.parse().unwrap();
+        let mut net = pair(&LinkSpec { discipline, ..link(500_000, Span::from_millis(1)) });
+        net.traffic.push(traffic("talk", ("a", "b"), echo(&[4000]), transport));
+        let notes = predictions(&net).unwrap().notes;
+        notes.iter().any(|note| note.text.contains("left out"))
+    };
+    let tcp = Transport::Tcp(TcpSettings { profile: "linux".into(), ..TcpSettings::default() });
+    for transport in [urp(512, 7, 0), tcp] {
+        assert!(told("fq-codel", &transport));
+        assert!(told("fifo:limit=2000B", &transport));
+        assert!(!told("fifo:limit=64KiB", &transport));
+    }
+}
+
+/// A tooth of 15 s is no steady state in a test of a minute: the simulator is a fifth below.
+#[test]
+fn a_test_of_a_few_saw_teeth_is_told() {
+    let told = |bits| {
+        let discipline = "fifo:limit=20kB".parse().unwrap();
+        let mut net = pair(&LinkSpec { discipline, ..link(bits, Span::from_millis(30)) });
+        let minute = Span::from_secs(60);
+        let timed = Workload::TimedTransfer { sizes: vec![8000], duration: minute };
+        let profile = "linux".into();
+        let congestion = Some("reno".into());
+        let tcp = TcpSettings { profile, congestion, ..TcpSettings::default() };
+        net.traffic.push(traffic("one", ("a", "b"), timed, &Transport::Tcp(tcp)));
+        let notes = predictions(&net).unwrap().notes;
+        notes.iter().any(|note| note.text.contains("the long run"))
+    };
+    assert!(told(100_000_000));
+    assert!(!told(2_000_000));
+}
+
+/// Three datagrams of 528 bytes at once, in turn 64 bytes of each: all wait for eight pieces of the two others, and for none
+/// to two of the last ones. The simulator has 12.9 ms, where the first of them is a piece ahead; one after the other 10.5.
+#[test]
+fn datagrams_in_turn_wait_for_each_others_pieces() {
+    let discipline = "round-robin:quantum=64,limit=20kB".parse().unwrap();
+    let mut net = pair(&LinkSpec { discipline, ..link(1_544_000, Span::from_millis(5)) });
+    let rate = Rate::from_bits_per_second(50_000);
+    let paced = Workload::Paced { size: 500, rate, duration: Span::from_secs(20) };
+    net.traffic.push(traffic("voice", ("a", "b"), paced, &Transport::Udp));
+    net.traffic[0].count = 3;
+    let found = predictions(&net).unwrap();
+    let ours = found.find("voice", 500, What::Delay).unwrap().value.time().unwrap().as_secs_f64();
+    let bytes = 528.0 + 2.0 * 8.0 * 64.0 + 16.0;
+    let by_hand = 5e-3 + bytes * 8.0 / 1.544e6;
+    assert!((ours / by_hand - 1.0).abs() < 0.001, "{ours} s, {by_hand} by hand");
 }
