@@ -326,19 +326,25 @@ fn transfer(
             format!("{total} exceed the scenario's latest end, {}", network.scenario().stop_after),
         ));
     }
-    let queue = match grant.limit {
+    notes.extend(crowding(network, group, first));
+    let held = WAITING + group.under_way(first).unwrap_or(0);
+    notes.extend(short_test(traffic, held, cycle.claim.bytes, served.cycle));
+    notes.extend(serial::note(network, group, first, (&own, served, total)));
+    standing(network, index, group, grant, list, notes);
+}
+
+/// Notes on what windows of several flows do to answers and queues on their way.
+fn crowding(network: &Network<'_>, group: &Group<'_>, first: usize) -> Vec<Note> {
+    let (flow, cycle) = (&group.flows[first], &group.cycles[first]);
+    let queue = match group.grants[first].limit {
         Limit::Stage(resource, flows) if flows > 1 => group.standing(network, resource),
         _ => None,
     };
     let queue = queue.map_or(Span::ZERO, |standing| standing.time);
     let early = flow.there.asks_early(cycle.block, queue, "the throughput is an upper bound");
-    notes.extend(early.map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text)));
-    let bursts = group.bursts(network, first).into_iter();
-    notes.extend(bursts.map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text)));
-    let held = WAITING + group.under_way(first).unwrap_or(0);
-    notes.extend(short_test(traffic, held, cycle.claim.bytes, served.cycle));
-    notes.extend(serial::note(network, group, first, (&own, served, total)));
-    standing(network, index, group, grant, list, notes);
+    let traffic = &network.scenario().traffic[flow.traffic].name;
+    let texts = early.into_iter().chain(group.bursts(network, first));
+    texts.map(|text| Note::of_traffic(traffic, NoteKind::Assumed, text)).collect()
 }
 
 /// The share by which a test may be too short for the long run without a word.

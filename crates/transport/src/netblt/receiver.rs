@@ -365,14 +365,6 @@ impl Receiver {
         self.go();
     }
 
-    /// Nothing new has been heard there. A sender that has not heard even the first message misses it.
-    fn is_missed(&mut self, now: Time, high: u16) {
-        if high == 0 && !self.log.is_empty() && self.control.missed(now) {
-            self.log.repeat();
-            self.control_due = Some(now + self.control.value());
-        }
-    }
-
     /// A NULL-ACK has come.
     pub fn hear(&mut self, now: Time, ack: &NullAck) {
         self.hear_pace(ack.burst);

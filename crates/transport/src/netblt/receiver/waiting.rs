@@ -14,6 +14,14 @@ const SELDOM: u64 = 4;
 const TICK: Span = Span::from_millis(1);
 
 impl Receiver {
+    /// Nothing new has been heard there. A sender that has not heard even the first message misses it.
+    pub(super) fn is_missed(&mut self, now: Time, high: u16) {
+        if high == 0 && !self.log.is_empty() && self.control.missed(now) {
+            self.log.repeat();
+            self.control_due = Some(now + self.control.value());
+        }
+    }
+
     /// A data packet has come. A sender that hears nothing sends one now and then, to see whether it is heard: what nobody has answered
     /// is said again with it, and not ever more seldom, as without any sign of the sender.
     pub(super) fn is_probed(&mut self, now: Time) {
