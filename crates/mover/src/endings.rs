@@ -1,10 +1,11 @@
 //! Transfers that end, or begin anew, by what happens at the other end or on the disk.
 
 use crate::desk::{Desk, Done, Task};
-use crate::tests::{There, key, options, places};
+use crate::tests::{There, key, local, options, places, receiving};
 use crate::words::{Answer, Offer};
 use crate::{
-    CHUNK, Control, MoverError, ReceiveOptions, Secret, SendOptions, Sending, Sent, receive, send,
+    CHUNK, Control, MoverError, ReceiveOptions, Receiving, Secret, SendOptions, Sending, Sent,
+    receive, send,
 };
 use std::fs;
 use std::io::Write;
@@ -33,6 +34,32 @@ fn a_refused_transfer_leaves_nothing() {
         assert!(there.end().unwrap_err().to_string().contains("is in the way"));
         assert_eq!(names(&inbox), ["file"]);
     }
+}
+
+/// A receiver whose disk fails does not say that its sender has gone and is waited for: it was sent away.
+#[test]
+fn who_fails_does_not_wait_for_its_sender() {
+    let (dir, file, inbox) = places(4 * CHUNK as usize);
+    let tree = dir.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    (0..10).for_each(|it| _ = fs::copy(&file, tree.join(it.to_string())).unwrap());
+    let ((to, heard), options_there) = (channel(), receiving(local(), &inbox, key(), false));
+    let receiver = spawn(move || {
+        receive(options_there, &Control::default(), &mut |what| to.send(what.clone()).unwrap())
+    });
+    let Ok(Receiving::Listen { address }) = heard.recv() else { panic!("it does not listen") };
+    let control = Control::default();
+    control.set_cap(Some("20Mbit/s".parse().unwrap())).unwrap();
+    let tell = &mut |what: &Sending| {
+        if let Sending::Send { moved: 1.., .. } = what {
+            names(&inbox).iter().for_each(|it| fs::remove_dir_all(inbox.join(it)).unwrap());
+        }
+    };
+    let sent = send(&options(&tree, address, key()), &control, tell);
+    assert!(sent.unwrap_err().to_string().contains("cannot write"));
+    assert!(receiver.join().unwrap().unwrap_err().to_string().contains("cannot write"));
+    let told: Vec<Receiving> = heard.iter().collect();
+    assert!(!told.contains(&Receiving::Away), "{told:?}");
 }
 
 /// Who stops a receiver that has failed, and stays for its sender's sake, is told why it failed.
@@ -219,6 +246,6 @@ fn what_stands_there_is_told_before_it_is_read() {
             panic!("{} answers", done.len())
         };
         // Nobody's root is zero.
-        assert_eq!(matches!(why, TransferError::Root), is_same, "{why}");
+        assert_eq!(matches!(why, TransferError::Otherwise(_)), is_same, "{why}");
     }
 }

@@ -41,11 +41,11 @@ impl There {
     }
 }
 
-fn local() -> SocketAddr {
+pub(crate) fn local() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 0).into()
 }
 
-fn receiving(
+pub(crate) fn receiving(
     listen: SocketAddr,
     directory: &Path,
     secret: Secret,
