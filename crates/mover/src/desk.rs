@@ -12,7 +12,7 @@ use trunkline_transfer::{Finished, Halt, Manifest, Sink, Source, TransferError};
 
 /// Something to do.
 #[derive(Debug)]
-pub(crate) enum Task {
+pub enum Task {
     /// A transfer may be offered: it is to be looked whether it is a new one. Nothing changes.
     Look(Offer),
     /// A transfer is offered.
@@ -125,8 +125,8 @@ struct Clerk {
     directory: PathBuf,
     /// The transfer at work.
     sink: Option<(Offer, Sink)>,
-    /// A transfer all of which stands under its final names already, and its root.
-    standing: Option<(Finished, [u8; 32])>,
+    /// A transfer all of which stands under its final names already, its root, and the first of these names.
+    standing: Option<(Finished, [u8; 32], PathBuf)>,
     /// Whether it cannot go on, and whoever gives it something to do may not have heard that yet.
     has_failed: bool,
     replace: bool,
@@ -251,7 +251,8 @@ impl Clerk {
             Err(TransferError::Stopped) => return Err(TransferError::Stopped),
             root => root.ok(),
         };
-        self.standing = root.map(|root| (Finished { entries, files, bytes }, root));
+        let first = self.directory.join(manifest.path(0));
+        self.standing = root.map(|root| (Finished { entries, files, bytes }, root, first));
         Ok(self.standing.is_some())
     }
 
@@ -266,9 +267,9 @@ impl Clerk {
     fn finish(&mut self, root: &[u8; 32]) -> Result<Done, TransferError> {
         self.halt.check()?;
         let Some((offer, sink)) = &mut self.sink else {
-            return match self.standing {
-                Some((finished, own)) if own == *root => Ok(Done::Finished(finished)),
-                Some(_) => Err(TransferError::Root),
+            return match &self.standing {
+                Some((finished, own, _)) if own == root => Ok(Done::Finished(*finished)),
+                Some((.., first)) => Err(TransferError::Otherwise(first.clone())),
                 None => Ok(Done::Root(Answer::All)),
             };
         };
