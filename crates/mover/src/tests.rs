@@ -107,6 +107,19 @@ fn files_of_all_lengths_come_whole_under_every_secret() {
     }
 }
 
+/// Nothing of a transfer that stands there already is received, although some of it comes before its sender knows.
+#[test]
+fn what_stands_there_is_not_received() {
+    let (_dir, file, inbox) = places(100_000);
+    for moved in [100_000, 0] {
+        let there = There::start(&inbox, key(), false);
+        sends(&file, there.address, key()).unwrap();
+        let got = there.end().unwrap();
+        assert_eq!((got.moved, got.bytes), (moved, 100_000));
+    }
+    same(&file, &inbox);
+}
+
 /// In the clear, of a file with octets that are easily found; a sender that wants them sealed gets that from the same receiver.
 #[test]
 fn data_go_in_the_clear_if_both_ends_want_it() {
