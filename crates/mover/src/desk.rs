@@ -239,8 +239,10 @@ impl Clerk {
         let Ok(manifest) = Manifest::decode(manifest) else { return Ok(false) };
         let mut standing = Source::standing(&self.directory, &manifest);
         standing.heed(&self.halt);
-        if standing.unchanged().is_err() {
-            return Ok(false);
+        match standing.unchanged() {
+            Ok(()) => {}
+            Err(TransferError::Stopped) => return Err(TransferError::Stopped),
+            Err(_) => return Ok(false),
         }
         let (entries, files) = (manifest.entries() as u64, manifest.files() as u64);
         let bytes = manifest.stream_bytes();
