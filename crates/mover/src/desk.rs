@@ -262,6 +262,9 @@ impl Clerk {
         self.standing = None;
         let mut sink = Sink::open(&self.directory, offer.identity, offer.chunk)?;
         sink.heed(&self.halt);
+        if self.replace {
+            sink.allow_replacing();
+        }
         let (offer, sink) = self.sink.insert((*offer, sink));
         Ok(Done::Wanted(wanted(offer, sink)))
     }

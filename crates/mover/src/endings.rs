@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::spawn;
 use std::time::Duration;
-use trunkline_transfer::{Manifest, TransferError};
+use trunkline_transfer::{Manifest, TransferError, root};
 
 /// The names in a directory.
 fn names(directory: &Path) -> Vec<String> {
@@ -206,6 +206,38 @@ fn what_was_on_its_way_to_the_disk_is_refused_too() {
     desk.give(Task::Renew);
     desk.give(Task::Offer(offer));
     assert!(matches!(desk.next(), Some(Done::Wanted(_))));
+}
+
+/// Whoever is told that a name was taken meanwhile may allow that it is replaced, and the end goes on with that.
+#[test]
+fn what_came_into_the_way_may_be_replaced_later() {
+    let (_dir, file, inbox) = places(1000);
+    let (manifest, _) = Manifest::scan(std::slice::from_ref(&file), &mut |_, _| {}).unwrap();
+    let (list, data) = (manifest.encode(), fs::read(&file).unwrap());
+    let offer = Offer { identity: manifest.identity(), manifest: list.len() as u64, chunk: CHUNK };
+    let root = root([*blake3::hash(&data).as_bytes()].into_iter());
+    let ends = |replace: bool, tasks: Vec<Task>| {
+        let desk = Desk::start(inbox.clone(), replace).unwrap();
+        tasks.into_iter().for_each(|task| desk.give(task));
+        let mut done = std::iter::from_fn(|| desk.next());
+        done.find(|it| matches!(it, Done::Failed(_) | Done::Finished(_))).unwrap()
+    };
+    fs::create_dir(&inbox).unwrap();
+    let desk = Desk::start(inbox.clone(), false).unwrap();
+    desk.give(Task::Offer(offer));
+    desk.give(Task::Manifest(list));
+    desk.give(Task::Write(0, data.clone()));
+    let _: Vec<Done> = std::iter::from_fn(|| desk.next()).take(3).collect();
+    drop(desk);
+    fs::write(inbox.join("file"), "mine").unwrap();
+    for replace in [false, true] {
+        match ends(replace, vec![Task::Offer(offer), Task::Finish(root)]) {
+            Done::Failed(TransferError::Exists(_)) => assert!(!replace, "it may be replaced"),
+            Done::Finished(_) => assert!(replace, "it may not"),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(fs::read(inbox.join("file")).unwrap() == data);
 }
 
 /// A directory with an old file, and one below it or not.

@@ -128,6 +128,11 @@ impl Sink {
         Ok(())
     }
 
+    /// Lets files and links at the final names be replaced from now on, whatever was said when the manifest came.
+    pub fn allow_replacing(&mut self) {
+        self.known.iter_mut().for_each(|known| known.replace = true);
+    }
+
     /// Returns the number of chunks; 0 before the manifest has come.
     pub fn chunks(&self) -> u64 {
         self.known.as_ref().map_or(0, |known| known.stream.chunks())
