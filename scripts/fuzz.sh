@@ -17,7 +17,7 @@ memory=2048
 patience=20
 
 triple=$(rustc -vV | sed -n 's/^host: //p')
-program=fuzz/target/$triple/release/any
+program=${CARGO_TARGET_DIR:-fuzz/target}/$triple/release/any
 finds=fuzz/target/finds
 crashes=fuzz/artifacts
 

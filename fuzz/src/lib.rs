@@ -6,6 +6,7 @@
 pub mod cstar;
 pub mod described;
 pub mod heard;
+pub mod met;
 pub mod mover;
 pub mod netblt;
 pub mod served;
@@ -34,7 +35,7 @@ use trunkline_transport::urp::{self, Check, Profile, Urp};
 pub type Body = fn(&[u8]);
 
 /// Every body by the name of its target.
-pub const BODIES: [(&str, Body); 29] = [
+pub const BODIES: [(&str, Body); 30] = [
     ("segment", cut_super_frame),
     ("classify", read_frame),
     ("quantities", read_quantities),
@@ -64,6 +65,7 @@ pub const BODIES: [(&str, Body); 29] = [
     ("runs", heard::read_runs),
     ("transfer", transfer::read),
     ("mover", mover::hear),
+    ("mover-met", met::hear),
 ];
 
 /// A super-frame with the kernel's header before it: the pieces hold the payload, no more and no less.

@@ -1,4 +1,5 @@
-//! A body for what two ends of a transfer say to each other: texts, first words and sealed datagrams.
+//! A body for what two ends of a transfer say to each other before they have met: texts and first words. What is sealed after that
+//! is that of `met`.
 
 use trunkline_core::Time;
 use trunkline_handshake::Key;
@@ -7,7 +8,7 @@ use trunkline_mover::session::{Caller, Door, Knock, unknown};
 use trunkline_mover::words::{Answer, Ask};
 use trunkline_transport::netblt::wire::MOST_TEXT;
 
-/// The octets as texts, and as a datagram to either end before and after they have met.
+/// The octets as texts, and as a datagram to either end before they have met.
 pub fn hear(data: &[u8]) {
     read_texts(data);
     meet(data);

@@ -120,7 +120,7 @@ impl Controller for Transfer {
             return Err("of a transfer only the rate can be set".into());
         };
         let cap: Option<Rate> = match (name.as_str(), value.as_str()) {
-            ("rate", "none") => None,
+            ("rate", "none" | "unlimited") => None,
             ("rate", value) => Some(value.parse().map_err(|error| format!("rate: {error}"))?),
             _ => return Err(format!("of a transfer only the rate can be set, not {name}")),
         };
@@ -206,8 +206,11 @@ mod tests {
         };
         assert_eq!(set("rate", "5mbit").unwrap()["transfer"]["rate"], "5Mbit/s");
         assert_eq!(control.cap(), Some(Rate::from_bits_per_second(5_000_000)));
-        set("rate", "none").unwrap();
-        assert_eq!(control.cap(), None);
+        for off in ["none", "unlimited"] {
+            set("rate", "5mbit").unwrap();
+            set("rate", off).unwrap();
+            assert_eq!(control.cap(), None);
+        }
         assert!(set("delay", "5ms").is_err() && set("rate", "fast").is_err());
     }
 }

@@ -244,8 +244,12 @@ fn words(what: &Receiving) -> String {
 
 /// The last lines: what has come, and what this end did to its pace.
 fn summary(got: &Got) -> String {
+    let had = match got.bytes.saturating_sub(got.moved) {
+        0 => String::new(),
+        had => format!(" ({} were there before)", amount(had)),
+    };
     let mut text = format!(
-        "received {}: {}, {} in {:.1} s, {}",
+        "received {}: {}, {}{had} in {:.1} s, {}",
         got.name,
         counted(got.files, "file"),
         amount(got.bytes),

@@ -302,7 +302,7 @@ fn every_decoder_stands_good_damaged_and_random_input() {
         good.iter().for_each(|input| check(name, body, input));
         // A handshake takes a thousand times as long as most decoders, a scenario or a conversation some ten times.
         let count = match name {
-            "session" => 3000,
+            "session" | "mover-met" => 3000,
             "lines" | "netblt-ends" => 10_000,
             _ => 60_000,
         };

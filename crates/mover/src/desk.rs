@@ -12,7 +12,7 @@ use trunkline_transfer::{Finished, Halt, Manifest, Sink, Source, TransferError};
 
 /// Something to do.
 #[derive(Debug)]
-pub(crate) enum Task {
+pub enum Task {
     /// A transfer may be offered: it is to be looked whether it is a new one. Nothing changes.
     Look(Offer),
     /// A transfer is offered.
@@ -125,8 +125,8 @@ struct Clerk {
     directory: PathBuf,
     /// The transfer at work.
     sink: Option<(Offer, Sink)>,
-    /// A transfer all of which stands under its final names already, and its root.
-    standing: Option<(Finished, [u8; 32])>,
+    /// A transfer all of which stands under its final names already, its root, and the first of these names.
+    standing: Option<(Finished, [u8; 32], PathBuf)>,
     /// Whether it cannot go on, and whoever gives it something to do may not have heard that yet.
     has_failed: bool,
     replace: bool,
@@ -239,8 +239,10 @@ impl Clerk {
         let Ok(manifest) = Manifest::decode(manifest) else { return Ok(false) };
         let mut standing = Source::standing(&self.directory, &manifest);
         standing.heed(&self.halt);
-        if standing.unchanged().is_err() {
-            return Ok(false);
+        match standing.unchanged() {
+            Ok(()) => {}
+            Err(TransferError::Stopped) => return Err(TransferError::Stopped),
+            Err(_) => return Ok(false),
         }
         let (entries, files) = (manifest.entries() as u64, manifest.files() as u64);
         let bytes = manifest.stream_bytes();
@@ -251,7 +253,8 @@ impl Clerk {
             Err(TransferError::Stopped) => return Err(TransferError::Stopped),
             root => root.ok(),
         };
-        self.standing = root.map(|root| (Finished { entries, files, bytes }, root));
+        let first = self.directory.join(manifest.path(0));
+        self.standing = root.map(|root| (Finished { entries, files, bytes }, root, first));
         Ok(self.standing.is_some())
     }
 
@@ -259,6 +262,9 @@ impl Clerk {
         self.standing = None;
         let mut sink = Sink::open(&self.directory, offer.identity, offer.chunk)?;
         sink.heed(&self.halt);
+        if self.replace {
+            sink.allow_replacing();
+        }
         let (offer, sink) = self.sink.insert((*offer, sink));
         Ok(Done::Wanted(wanted(offer, sink)))
     }
@@ -266,9 +272,9 @@ impl Clerk {
     fn finish(&mut self, root: &[u8; 32]) -> Result<Done, TransferError> {
         self.halt.check()?;
         let Some((offer, sink)) = &mut self.sink else {
-            return match self.standing {
-                Some((finished, own)) if own == *root => Ok(Done::Finished(finished)),
-                Some(_) => Err(TransferError::Root),
+            return match &self.standing {
+                Some((finished, own, _)) if own == root => Ok(Done::Finished(*finished)),
+                Some((.., first)) => Err(TransferError::Otherwise(first.clone())),
                 None => Ok(Done::Root(Answer::All)),
             };
         };

@@ -1,10 +1,11 @@
 //! Transfers that end, or begin anew, by what happens at the other end or on the disk.
 
 use crate::desk::{Desk, Done, Task};
-use crate::tests::{There, key, options, places};
+use crate::tests::{There, key, local, options, places, receiving};
 use crate::words::{Answer, Offer};
 use crate::{
-    CHUNK, Control, MoverError, ReceiveOptions, Secret, SendOptions, Sending, Sent, receive, send,
+    CHUNK, Control, MoverError, ReceiveOptions, Receiving, Secret, SendOptions, Sending, Sent,
+    receive, send,
 };
 use std::fs;
 use std::io::Write;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::spawn;
 use std::time::Duration;
-use trunkline_transfer::{Manifest, TransferError};
+use trunkline_transfer::{Manifest, TransferError, root};
 
 /// The names in a directory.
 fn names(directory: &Path) -> Vec<String> {
@@ -33,6 +34,32 @@ fn a_refused_transfer_leaves_nothing() {
         assert!(there.end().unwrap_err().to_string().contains("is in the way"));
         assert_eq!(names(&inbox), ["file"]);
     }
+}
+
+/// A receiver whose disk fails does not say that its sender has gone and is waited for: it was sent away.
+#[test]
+fn who_fails_does_not_wait_for_its_sender() {
+    let (dir, file, inbox) = places(4 * CHUNK as usize);
+    let tree = dir.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    (0..10).for_each(|it| _ = fs::copy(&file, tree.join(it.to_string())).unwrap());
+    let ((to, heard), options_there) = (channel(), receiving(local(), &inbox, key(), false));
+    let receiver = spawn(move || {
+        receive(options_there, &Control::default(), &mut |what| to.send(what.clone()).unwrap())
+    });
+    let Ok(Receiving::Listen { address }) = heard.recv() else { panic!("it does not listen") };
+    let control = Control::default();
+    control.set_cap(Some("20Mbit/s".parse().unwrap())).unwrap();
+    let tell = &mut |what: &Sending| {
+        if let Sending::Send { moved: 1.., .. } = what {
+            names(&inbox).iter().for_each(|it| fs::remove_dir_all(inbox.join(it)).unwrap());
+        }
+    };
+    let sent = send(&options(&tree, address, key()), &control, tell);
+    assert!(sent.unwrap_err().to_string().contains("cannot write"));
+    assert!(receiver.join().unwrap().unwrap_err().to_string().contains("cannot write"));
+    let told: Vec<Receiving> = heard.iter().collect();
+    assert!(!told.contains(&Receiving::Away), "{told:?}");
 }
 
 /// Who stops a receiver that has failed, and stays for its sender's sake, is told why it failed.
@@ -80,6 +107,25 @@ fn who_is_stopped_while_files_are_put_in_place_says_so() {
     assert_eq!(sent.unwrap().had, 4 * FILES as u64);
     assert_eq!(there.end().unwrap().moved, 0);
     assert_eq!((names(&inbox), names(&inbox.join("tree")).len()), (vec!["tree".into()], FILES));
+}
+
+/// A sender that is stopped while it looks at what is to be sent does not look at all of it first.
+#[test]
+fn who_is_stopped_while_it_looks_says_so() {
+    let (dir, _, _) = places(0);
+    let tree = dir.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    (0..1000).for_each(|it| fs::write(tree.join(it.to_string()), "").unwrap());
+    let (control, mut seen) = (Control::default(), 0);
+    let options = options(&tree, ([127, 0, 0, 1], 9).into(), key());
+    let sent = send(&options, &control, &mut |what| {
+        if let Sending::Scan { entries, .. } = what {
+            control.stop();
+            seen = *entries;
+        }
+    });
+    assert!(matches!(sent, Err(MoverError::Stopped)), "{sent:?}");
+    assert!(seen < 1000, "{seen} entries");
 }
 
 /// Sends, and is stopped after 20 seconds if it waits for ever.
@@ -162,6 +208,38 @@ fn what_was_on_its_way_to_the_disk_is_refused_too() {
     assert!(matches!(desk.next(), Some(Done::Wanted(_))));
 }
 
+/// Whoever is told that a name was taken meanwhile may allow that it is replaced, and the end goes on with that.
+#[test]
+fn what_came_into_the_way_may_be_replaced_later() {
+    let (_dir, file, inbox) = places(1000);
+    let (manifest, _) = Manifest::scan(std::slice::from_ref(&file), &mut |_, _| {}).unwrap();
+    let (list, data) = (manifest.encode(), fs::read(&file).unwrap());
+    let offer = Offer { identity: manifest.identity(), manifest: list.len() as u64, chunk: CHUNK };
+    let root = root([*blake3::hash(&data).as_bytes()].into_iter());
+    let ends = |replace: bool, tasks: Vec<Task>| {
+        let desk = Desk::start(inbox.clone(), replace).unwrap();
+        tasks.into_iter().for_each(|task| desk.give(task));
+        let mut done = std::iter::from_fn(|| desk.next());
+        done.find(|it| matches!(it, Done::Failed(_) | Done::Finished(_))).unwrap()
+    };
+    fs::create_dir(&inbox).unwrap();
+    let desk = Desk::start(inbox.clone(), false).unwrap();
+    desk.give(Task::Offer(offer));
+    desk.give(Task::Manifest(list));
+    desk.give(Task::Write(0, data.clone()));
+    let _: Vec<Done> = std::iter::from_fn(|| desk.next()).take(3).collect();
+    drop(desk);
+    fs::write(inbox.join("file"), "mine").unwrap();
+    for replace in [false, true] {
+        match ends(replace, vec![Task::Offer(offer), Task::Finish(root)]) {
+            Done::Failed(TransferError::Exists(_)) => assert!(!replace, "it may be replaced"),
+            Done::Finished(_) => assert!(replace, "it may not"),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(fs::read(inbox.join("file")).unwrap() == data);
+}
+
 /// A directory with an old file, and one below it or not.
 fn make_tree(at: &Path, is_whole: bool) {
     fs::create_dir_all(at.join("tree")).unwrap();
@@ -192,12 +270,8 @@ fn who_is_stopped_while_it_reads_what_stands_there_says_so() {
     desk.halt();
     let tasks = [Task::Offer(offer), Task::Manifest(list), Task::Look(offer)];
     tasks.into_iter().for_each(|task| desk.give(task));
-    let done: Vec<Done> = std::iter::from_fn(|| desk.next()).take(5).collect();
-    let [_, Done::Known { .. }, Done::Root(Answer::Whole), Done::Failed(why), Done::Looked(_)] =
-        &done[..]
-    else {
-        panic!("{done:?}")
-    };
+    let done: Vec<Done> = std::iter::from_fn(|| desk.next()).take(3).collect();
+    let [_, Done::Failed(why), Done::Looked(_)] = &done[..] else { panic!("{done:?}") };
     assert!(matches!(why, TransferError::Stopped), "{why}");
 }
 
@@ -219,6 +293,6 @@ fn what_stands_there_is_told_before_it_is_read() {
             panic!("{} answers", done.len())
         };
         // Nobody's root is zero.
-        assert_eq!(matches!(why, TransferError::Root), is_same, "{why}");
+        assert_eq!(matches!(why, TransferError::Otherwise(_)), is_same, "{why}");
     }
 }

@@ -11,7 +11,7 @@ use trunkline_transfer::TransferError;
 pub enum MoverError {
     /// The files of this end.
     #[error(transparent)]
-    Files(#[from] TransferError),
+    Files(TransferError),
     /// The system refused something.
     #[error("{what}: {cause}")]
     System {
@@ -51,6 +51,16 @@ pub enum MoverError {
     /// The user stopped it.
     #[error("stopped; what has come is kept, and the same command goes on from there")]
     Stopped,
+}
+
+/// Whoever stopped the work on the files stopped the transfer.
+impl From<TransferError> for MoverError {
+    fn from(error: TransferError) -> MoverError {
+        match error {
+            TransferError::Stopped => MoverError::Stopped,
+            error => MoverError::Files(error),
+        }
+    }
 }
 
 impl MoverError {

@@ -1,6 +1,6 @@
 //! What a connection brings to the receiver: octets that belong together in its first buffers, a chunk in each of the others.
 
-use crate::desk::Task;
+pub use crate::desk::Task;
 use std::collections::BTreeMap;
 use trunkline_core::Time;
 use trunkline_transport::netblt::wire::Packet;
@@ -10,17 +10,18 @@ use trunkline_transport::netblt::{Connection, Half, Placed, Whole, parity};
 const ROOT: usize = 32;
 
 /// The connection at work.
-pub(crate) struct Current {
+pub struct Current {
     /// The number of the session.
     pub guest: u64,
     /// The number of the connection.
     pub uid: u32,
+    /// Its end here.
     pub connection: Connection,
     stream: Stream,
 }
 
 /// What a connection brings.
-pub(crate) struct Stream {
+pub struct Stream {
     /// Octets of a buffer.
     chunk: usize,
     /// What the first buffers bring, until all of it has come.

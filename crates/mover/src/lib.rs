@@ -12,7 +12,7 @@ mod chunks;
 mod desk;
 mod error;
 mod flow;
-mod incoming;
+pub mod incoming;
 mod link;
 mod receive;
 mod send;

@@ -446,7 +446,8 @@ impl End {
         }
         link.flush();
         if let Some(ending) = connection.ending() {
-            if *ending != Ending::Done {
+            // After a failure of its own it has sent the sender away itself, and waits for nobody.
+            if *ending != Ending::Done && self.failed.is_none() {
                 tell(&Receiving::Away);
             }
             *current = None;

@@ -123,7 +123,7 @@ pub fn send(
     tell: &mut dyn FnMut(&Sending),
 ) -> Result<Sent, MoverError> {
     let scanned = &mut |entries, bytes| tell(&Sending::Scan { entries, bytes });
-    let (manifest, source) = Manifest::scan(&options.paths, scanned)?;
+    let (manifest, source) = Manifest::scan_heeding(control.halt(), &options.paths, scanned)?;
     let Manner { clear: is_clear, raw: is_raw } = options.manner;
     let (link, places) = bound(&options.to, is_raw)?;
     link.heed_icmp();

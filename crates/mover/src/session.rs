@@ -99,20 +99,31 @@ impl Session {
             let least = HEADER + usize::from(terms.packet);
             self.scratch.resize(self.scratch.len().max(least), 0);
         }
-        link.put(to, |out| {
-            out.push(SEALED);
-            out.extend(self.id);
-            self.seal.seal(&self.scratch, out);
-        });
+        let open = std::mem::take(&mut self.scratch);
+        link.put(to, |out| self.seal(&open, out));
+        self.scratch = open;
         ADDED + self.scratch.len()
     }
 
-    /// The packet in a datagram, with its data, if the other end of this session sealed it.
+    /// Appends the datagram that carries these octets to `out`.
+    pub fn seal(&mut self, open: &[u8], out: &mut Vec<u8>) {
+        out.push(SEALED);
+        out.extend(self.id);
+        self.seal.seal(open, out);
+    }
+
+    /// The packet in a datagram, with its data, if the other end of this session sealed it and the data are as many as it says. What is
+    /// behind them only makes the datagram longer.
     pub fn hear(&mut self, datagram: &[u8]) -> Option<(Read, &[u8])> {
         let sealed = datagram.strip_prefix(&[SEALED])?.strip_prefix(&self.id)?;
         self.seal.open(sealed, &mut self.open).ok()?;
         let read = decode(&self.open).ok()?;
-        let data = &self.open[read.header..];
+        let bytes = match &read.packet {
+            Packet::Data(head) => head.bytes,
+            Packet::Parity(head) => head.bytes,
+            _ => 0,
+        };
+        let data = self.open[read.header..].get(..bytes.into())?;
         Some((read, data))
     }
 

@@ -124,9 +124,11 @@ impl Story {
         }
     }
 
-    /// So many octets more are on the disk.
+    /// The disk has taken so many octets. Of a transfer that was all there it throws away what its sender sent before it knew.
     pub fn wrote(&mut self, octets: u64) {
-        self.moved += octets;
+        if self.had < self.bytes {
+            self.moved += octets;
+        }
     }
 
     /// What is to be told now, if a connection is at work; it may be starved for want of room.

@@ -41,11 +41,11 @@ impl There {
     }
 }
 
-fn local() -> SocketAddr {
+pub(crate) fn local() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 0).into()
 }
 
-fn receiving(
+pub(crate) fn receiving(
     listen: SocketAddr,
     directory: &Path,
     secret: Secret,
@@ -105,6 +105,19 @@ fn files_of_all_lengths_come_whole_under_every_secret() {
         assert_eq!((sent.bytes, sent.had, sent.files), (octets as u64, 0, 1));
         assert_eq!((got.bytes, got.moved, got.files), (octets as u64, octets as u64, 1));
     }
+}
+
+/// Nothing of a transfer that stands there already is received, although some of it comes before its sender knows.
+#[test]
+fn what_stands_there_is_not_received() {
+    let (_dir, file, inbox) = places(100_000);
+    for moved in [100_000, 0] {
+        let there = There::start(&inbox, key(), false);
+        sends(&file, there.address, key()).unwrap();
+        let got = there.end().unwrap();
+        assert_eq!((got.moved, got.bytes), (moved, 100_000));
+    }
+    same(&file, &inbox);
 }
 
 /// In the clear, of a file with octets that are easily found; a sender that wants them sealed gets that from the same receiver.

@@ -124,12 +124,12 @@ serde_as_text!(Schedule);
 impl FromStr for Change {
     type Err = SettingError;
 
-    /// Reads one setting, as `rate=10mbit`; `rate=unlimited` takes the limit off the line.
+    /// Reads one setting, as `rate=10mbit`; `rate=unlimited` takes the limit off the line, and so does `rate=none`, as with other settings.
     fn from_str(text: &str) -> Result<Change, SettingError> {
         let wrong = || form("setting", text, KEYS);
         let (key, value) = text.split_once('=').ok_or_else(wrong)?;
         match (key.trim(), value.trim()) {
-            ("rate", "unlimited") => Ok(Change::Rate(None)),
+            ("rate", "unlimited" | "none") => Ok(Change::Rate(None)),
             ("rate", rate) => Ok(Change::Rate(Some(rate.parse::<Rate>()?))),
             ("delay", delay) => Ok(Change::Delay(delay.parse()?)),
             ("catch-up", text) => {
@@ -210,6 +210,13 @@ mod tests {
         assert_eq!(schedule.to_string().parse::<Schedule>().unwrap(), schedule);
         let json = serde_json::to_string(&schedule).unwrap();
         assert_eq!(serde_json::from_str::<Schedule>(&json).unwrap(), schedule);
+    }
+
+    /// `set` takes the limit off a path and the cap off a transfer by the same words.
+    #[test]
+    fn no_rate_has_two_words() {
+        let read = |text: &str| text.parse::<Change>().unwrap();
+        assert_eq!(read("rate=none"), read("rate=unlimited"));
     }
 
     #[test]

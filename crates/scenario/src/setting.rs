@@ -160,7 +160,7 @@ pub const SETTINGS: &[Setting] = &[
         help: "Line rate in bits per second (10Mbit/s, 56kbit), or 'unlimited'",
         apply: |draft, text| {
             draft.spec.rate = match text {
-                "unlimited" => None,
+                "unlimited" | "none" => None,
                 text => Some(read::<Rate>(text)?),
             };
             draft.spec.trace = None;

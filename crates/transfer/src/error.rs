@@ -125,6 +125,12 @@ pub enum TransferError {
     /// A file stands at a final name, and may not be replaced.
     #[error("{} exists: move it away, or receive with --replace", shown(.0))]
     Exists(PathBuf),
+    /// What stands at the final names has the sizes and times that it is to have, but other data.
+    #[error(
+        "{} exists with the same sizes and times and other data: move it away, or receive with --replace",
+        shown(.0)
+    )]
+    Otherwise(PathBuf),
     /// A directory stands where a file goes, or another thing where a directory goes.
     #[error("{} is in the way, of another kind than what is received: move it away", shown(.0))]
     InTheWay(PathBuf),

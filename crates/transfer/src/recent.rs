@@ -30,6 +30,11 @@ impl Recent {
         Ok(&self.0.back().expect("one was just added").1)
     }
 
+    /// Whether the file of an entry is open.
+    pub fn has(&self, entry: u32) -> bool {
+        self.0.iter().any(|&(number, _)| number == entry)
+    }
+
     /// Closes the file of an entry.
     pub fn close(&mut self, entry: u32) {
         self.0.retain(|&(number, _)| number != entry);

@@ -1,7 +1,7 @@
 //! Reading what is to be sent.
 
 use crate::manifest::Rules;
-use crate::{Entry, Extent, Kind, Manifest, Mtime, Source, TransferError};
+use crate::{Entry, Extent, Halt, Kind, Manifest, Mtime, Source, TransferError};
 use rustix::fs::{OFlags, SeekFrom, seek};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -27,13 +27,26 @@ impl Manifest {
         paths: &[PathBuf],
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(Manifest, Source), TransferError> {
+        Manifest::scan_heeding(&Halt::default(), paths, progress)
+    }
+
+    /// [`Manifest::scan`], which ends with [`TransferError::Stopped`] when `halt` says so. The source heeds it too.
+    ///
+    /// # Errors
+    /// Those of [`Manifest::scan`], and a halt.
+    pub fn scan_heeding(
+        halt: &Halt,
+        paths: &[PathBuf],
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(Manifest, Source), TransferError> {
         let mut tops =
             paths.iter().map(|path| Ok((name_of(path)?, path))).collect::<Result<Vec<_>, _>>()?;
         tops.sort();
         if let Some(two) = tops.windows(2).find(|two| two[0].0 == two[1].0) {
             return Err(TransferError::SameName(two[0].0.clone().into()));
         }
-        let mut scan = Scan { rules: Rules::new(), entries: Vec::new(), bytes: 0, progress };
+        let (rules, entries) = (Rules::new(), Vec::new());
+        let mut scan = Scan { halt, rules, entries, bytes: 0, progress };
         let mut places = Vec::new();
         for (name, path) in tops {
             places.push((scan.entries.len() as u32, path.clone()));
@@ -44,7 +57,9 @@ impl Manifest {
             return Err(TransferError::Nothing);
         }
         let manifest = Manifest::of(scan.entries);
-        Ok((manifest.clone(), Source::new(manifest, places)))
+        let mut source = Source::new(manifest.clone(), places);
+        source.heed(halt);
+        Ok((manifest, source))
     }
 }
 
@@ -58,6 +73,7 @@ fn name_of(path: &Path) -> Result<OsString, TransferError> {
 }
 
 struct Scan<'a> {
+    halt: &'a Halt,
     rules: Rules,
     entries: Vec<Entry>,
     bytes: u64,
@@ -67,6 +83,7 @@ struct Scan<'a> {
 impl Scan<'_> {
     /// Adds what is at a path, and all that it holds.
     fn add(&mut self, path: &Path, name: OsString) -> Result<(), TransferError> {
+        self.halt.check()?;
         let cannot = |error| TransferError::at("read", path, error);
         let found = path.symlink_metadata().map_err(cannot)?;
         if found.is_dir() {

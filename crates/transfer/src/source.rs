@@ -34,7 +34,7 @@ impl Source {
         Source::new(manifest.clone(), tops)
     }
 
-    /// [`Source::root`] ends with [`TransferError::Stopped`] when `halt` says so.
+    /// [`Source::root`] and [`Source::unchanged`] end with [`TransferError::Stopped`] when `halt` says so.
     pub fn heed(&mut self, halt: &Halt) {
         self.halt = halt.clone();
     }
@@ -126,9 +126,10 @@ impl Source {
     /// Checks, at the end, that no file and no symbolic link changed since the scan.
     ///
     /// # Errors
-    /// The first that is shorter, has changed or cannot be read.
+    /// The first that is shorter, has changed or cannot be read; a [halt](Source::heed).
     pub fn unchanged(&mut self) -> Result<(), TransferError> {
         for (number, entry) in (0..).zip(self.manifest.list()) {
+            self.halt.check()?;
             if entry.kind == Kind::Directory {
                 continue;
             }

@@ -1,8 +1,9 @@
 //! What a user wants of a transfer while it runs.
 
 use crate::{MoverError, PACKETS};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use trunkline_core::Rate;
+use trunkline_transfer::Halt;
 use trunkline_transport::netblt::wire::Burst;
 
 /// Bits per second of the least cap: a full packet in the longest interval of a burst, which has 16 bits of milliseconds.
@@ -13,7 +14,7 @@ const SLOWEST: u64 = (PACKETS[0] as u64 * 8000).div_ceil(u16::MAX as u64);
 pub struct Control {
     /// Bits per second of user data at most; 0 is no cap.
     cap: AtomicU64,
-    stop: AtomicBool,
+    stop: Halt,
 }
 
 impl Control {
@@ -38,11 +39,16 @@ impl Control {
 
     /// Ends the transfer; what has come is kept.
     pub fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.stop.set();
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.check().is_err()
+    }
+
+    /// What tells those who work on the files to stop.
+    pub(crate) fn halt(&self) -> &Halt {
+        &self.stop
     }
 }
 

@@ -11,8 +11,6 @@ use trunkline_transport::netblt::{Connection, Habits, Out, RateLaw};
 
 /// Datagrams that are kept at most of those that come with the answer to first words.
 const MOST_KEPT: usize = 64;
-/// A round trip at least, if it is not known which words were answered: NETBLT says an OPEN again after one and a half.
-const UNSURE: Span = Span::from_millis(667);
 
 /// A connection as it is proposed.
 #[derive(Debug, Clone)]
@@ -94,9 +92,8 @@ impl Flow<'_> {
             if let Some(Met { mut session, opened, round }) = self.listen(&mut caller, now)? {
                 // What the path did not take while a session ended may have been its outage.
                 self.packet = PACKETS[0];
-                let (last, before) = said[self.to].unwrap_or((now, now));
-                self.round = now.since(before);
-                self.answer = round.unwrap_or(now.since(last).max(UNSURE));
+                let (_, before) = said[self.to].unwrap_or((now, now));
+                (self.round, self.answer) = (now.since(before), round);
                 if let (Some(at), Some(proposed)) = (opened, proposed.take()) {
                     self.begin(&mut session, proposed.opened(at, self.answer, is_long));
                 }

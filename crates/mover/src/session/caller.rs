@@ -13,6 +13,9 @@ use trunkline_handshake::{Cipher, Exchange, Key, Side, random};
 const AGAIN: (Span, Span) = (Span::from_millis(500), Span::from_secs(4));
 /// The least, if one is known (a choice).
 const SOONEST: Span = Span::from_millis(20);
+/// The longest round trip that is taken for the path's if it is not known which words were answered, unless the latest words were said so
+/// long ago: NETBLT says an OPEN again after one and a half of it.
+const UNSURE: Span = Span::from_millis(667);
 
 /// An OPEN that goes with the first words, if there is a key that seals it.
 #[derive(Debug, Clone)]
@@ -32,8 +35,8 @@ pub struct Met {
     pub session: Session,
     /// When the OPEN was said that the receiver answers without another, if it does.
     pub opened: Option<Time>,
-    /// How long the answer took, if it is known which words it answers.
-    pub round: Option<Span>,
+    /// How long the answer took. If it is not known which words it answers, it took no more than four times as long.
+    pub round: Span,
 }
 
 /// A sender that says its first words until it is answered.
@@ -49,10 +52,9 @@ pub struct Caller {
     words: Vec<u8>,
     due: Time,
     again: Span,
-    /// The first such pause at one address, when these words were said first and how often, those with an OPEN not counted.
+    /// The first such pause at one address, and when these words were said first and last, those with an OPEN not counted.
     pause: Span,
-    began: Option<Time>,
-    times: u32,
+    said: Option<(Time, Time)>,
     /// Addresses among which they are shared.
     places: u64,
 }
@@ -109,21 +111,9 @@ impl Caller {
         let name = random().map_err(MoverError::system("no random numbers"))?;
         let (due, again) = (now, AGAIN.0);
         let (step, words, ahead) = (Step::Code(None), Vec::new(), None);
-        let (places, pause, began, times) = (1, AGAIN.0, None, 0);
-        let mut caller = Caller {
-            step,
-            is_clear,
-            name,
-            early,
-            ahead,
-            words,
-            due,
-            again,
-            pause,
-            began,
-            times,
-            places,
-        };
+        let (places, pause, said) = (1, AGAIN.0, None);
+        let mut caller =
+            Caller { step, is_clear, name, early, ahead, words, due, again, pause, said, places };
         match secret {
             Secret::None => caller.hello(None, now, None)?,
             Secret::Key(key) => caller.hello(Some(key), now, None)?,
@@ -154,13 +144,16 @@ impl Caller {
         }
         self.pause = round.map_or(AGAIN.0, |it| it.scaled(3, 2).max(SOONEST));
         (self.due, self.again) = (now, self.pause.scaled(1, self.places));
-        (self.began, self.times) = (None, 0);
+        self.said = None;
         Ok(())
     }
 
-    /// How long the answer took that has come now, if these words were said once.
-    fn round(&self, now: Time) -> Option<Span> {
-        self.began.filter(|_| self.times == 1).map(|began| now.since(began))
+    /// How long the answer took that has come now. Of words that were said more than once it is not known which were answered: what waits
+    /// one and a half of a quarter of all that time, and then twice as long, is said once too often at most.
+    fn round(&self, now: Time) -> Span {
+        let (first, last) = self.said.unwrap_or((now, now));
+        let quarter = now.since(first).scaled(1, 4).min(UNSURE);
+        now.since(last).max(quarter)
     }
 
     /// What is to be said now, and how many times at once, if anything is.
@@ -173,8 +166,7 @@ impl Caller {
             ahead.said = Some(now);
             return Some((&ahead.words, ahead.copies));
         }
-        self.began.get_or_insert(now);
-        self.times += 1;
+        self.said = Some((self.said.map_or(now, |(first, _)| first), now));
         self.again = self.again.scaled(2, 1).min(AGAIN.1.scaled(1, self.places));
         Some((&self.words, 1))
     }
@@ -197,7 +189,7 @@ impl Caller {
 
     /// Whether it has said the words of this step.
     pub fn has_called(&self) -> bool {
-        self.began.is_some() || self.ahead.as_ref().is_some_and(|it| it.said.is_some())
+        self.said.is_some() || self.ahead.as_ref().is_some_and(|it| it.said.is_some())
     }
 
     /// When it says its words again.
@@ -221,7 +213,7 @@ impl Caller {
                 }
                 let Some(exchange) = exchange.take() else { return Ok(None) };
                 let key = exchange.finish(word).ok_or(MoverError::Broken("no word of SPAKE2"))?;
-                self.hello(Some(&key), now, round)?;
+                self.hello(Some(&key), now, Some(round))?;
                 Ok(None)
             }
             (Step::Hello(initiator), Some((&ANSWER, rest))) => {
@@ -234,7 +226,7 @@ impl Caller {
                     return Ok(None);
                 };
                 let opened = ahead.said.filter(|_| *is_taken == 1);
-                let round = ahead.said.map(|said| now.since(said));
+                let round = ahead.said.map_or(round, |said| now.since(said));
                 let session = met(&mut ahead.initiator, rest, self.is_clear)?;
                 Ok(session.map(|session| Met { session, opened, round }))
             }

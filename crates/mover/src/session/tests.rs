@@ -170,12 +170,12 @@ fn an_open_comes_with_first_words() {
     }
 }
 
-/// A pause after words with an OPEN is one and a half round trips if the code's exchange has shown one, otherwise half a second; an
-/// answer tells the round trip if it is known which words it answers.
+/// A pause after words with an OPEN is one and a half of the round trip that the code's exchange has shown, be it not known exactly because
+/// its words were repeated.
 #[test]
 fn words_are_said_again_as_soon_as_their_answer_is_late() {
     let at = |millis| Time::ZERO + Span::from_millis(millis);
-    for (again, pause) in [(false, 150), (true, 500)] {
+    for (again, pause) in [(false, 150), (true, 225)] {
         let (mut caller, _) = early(&code("abc-234"));
         let mut door = Door::new(code("abc-234"), false);
         let words = caller.say(at(0)).unwrap().0.to_vec();
@@ -198,7 +198,41 @@ fn words_are_said_again_as_soon_as_their_answer_is_late() {
             }
         };
         let met = caller.hear(later, &answer).unwrap().unwrap();
-        assert_eq!((met.opened, met.round), (opened, Some(Span::from_millis(round))));
+        assert_eq!((met.opened, met.round), (opened, Span::from_millis(round)));
+    }
+}
+
+/// Whichever of repeated words is answered, over any path: what is said again by the round trip that this shows is said once too often at
+/// most, and no later than a second if the last were answered at once.
+#[test]
+fn a_round_trip_is_shown_by_repeated_words_too() {
+    for words in 1..6 {
+        for after in [1, 5, 20, 100, 300, 499] {
+            let mut caller = begin(&Secret::None, false);
+            let (mut first, mut last) = (None, Time::ZERO);
+            let hello = (0..words).map(|_| {
+                last = caller.due();
+                first.get_or_insert(last);
+                caller.say(last).unwrap().0.to_vec()
+            });
+            let hello = hello.last().unwrap();
+            let knocked = Door::new(Secret::None, false).knock(&hello).unwrap();
+            let Knock::Session(answer, _) = knocked else { panic!("no session") };
+            let now = last + Span::from_millis(after);
+            let round = caller.hear(now, &answer).unwrap().unwrap().round;
+            let longest = now.since(first.unwrap());
+            if words == 1 {
+                assert_eq!(round, longest);
+            }
+            // An OPEN goes again after one and a half of it, and then three.
+            let pause = round.scaled(3, 2);
+            assert!(pause <= Span::from_millis(1001), "{words} words, {after} ms: {pause:?}");
+            let is_once = pause + pause.scaled(2, 1) >= longest;
+            assert!(
+                is_once || round.scaled(3, 2) >= Span::from_secs(1),
+                "{words} words, {after} ms"
+            );
+        }
     }
 }
 

@@ -156,7 +156,7 @@ impl Names<'_> {
             self.place(walk, number).map(|()| step(1))
         })?;
         // What a directory holds has its own mode and time before, as the directory may forbid it then.
-        let mut walk = Walk::new(self.home.top(), &self.known.manifest);
+        let mut walk = Walk::new(self.home, &self.known.manifest);
         for (number, entry) in self.known.manifest.list().iter().enumerate().rev() {
             if entry.kind == Kind::Directory {
                 halt()?;
@@ -174,7 +174,7 @@ impl Names<'_> {
         halt: Halt<'_>,
         work: &mut dyn FnMut(&mut Walk<'_>, u32) -> Result<(), TransferError>,
     ) -> Result<(), TransferError> {
-        let mut walk = Walk::new(self.home.top(), &self.known.manifest);
+        let mut walk = Walk::new(self.home, &self.known.manifest);
         for (number, entry) in (0..).zip(self.known.manifest.list()) {
             if is_meant(&entry.kind) {
                 halt()?;

@@ -11,7 +11,7 @@ mod tests;
 
 use crate::hash::{hash, root};
 use crate::journal::{Contents, FILE as JOURNAL, Header, Journal, Record, boot, store};
-use crate::stream::Stream;
+use crate::stream::{Piece, Stream};
 use crate::{Halt, Manifest, TransferError};
 use home::Home;
 use parts::Parts;
@@ -128,6 +128,11 @@ impl Sink {
         Ok(())
     }
 
+    /// Lets files and links at the final names be replaced from now on, whatever was said when the manifest came.
+    pub fn allow_replacing(&mut self) {
+        self.known.iter_mut().for_each(|known| known.replace = true);
+    }
+
     /// Returns the number of chunks; 0 before the manifest has come.
     pub fn chunks(&self) -> u64 {
         self.known.as_ref().map_or(0, |known| known.stream.chunks())
@@ -180,6 +185,7 @@ impl Sink {
             // Half of it may be overwritten when the machine or the process stops.
             self.record(&Record::Lost(index))?;
         }
+        self.lose_gone(index)?;
         let mut rest = data;
         let known = self.known.as_ref().ok_or(TransferError::NoManifest)?;
         for piece in known.stream.pieces(index) {
@@ -188,6 +194,21 @@ impl Sink {
             self.parts.write(&known.manifest, &piece, data)?;
         }
         self.record(&Record::Chunk(index, hash))
+    }
+
+    /// Notes that what was confirmed of the parts of a chunk is missing again if they are gone or cut off before it: once they have their
+    /// size again nothing shows any more that they hold zeros instead.
+    fn lose_gone(&mut self, index: u64) -> Result<(), TransferError> {
+        let known = self.known()?;
+        let mut lost = Vec::new();
+        for piece in known.stream.pieces(index) {
+            let Some(there) = self.parts.cut(&known.manifest, piece.entry)? else { continue };
+            let is_behind = |it: Piece| it.entry == piece.entry && it.start + it.length > there;
+            let held = self.contents.confirmed.range(known.stream.chunks_of(piece.entry));
+            let held = held.map(|(&index, _)| index);
+            lost.extend(held.filter(|&index| known.stream.pieces(index).any(is_behind)));
+        }
+        lost.into_iter().try_for_each(|index| self.record(&Record::Lost(index)))
     }
 
     fn record(&mut self, record: &Record) -> Result<(), TransferError> {

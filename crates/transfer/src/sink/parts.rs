@@ -114,11 +114,24 @@ impl Parts {
                 create(&self.directory, number, *size).map_err(cannot)?;
                 Ok(true)
             }
-            Kind::File { size, .. } => {
-                let found = look(&self.directory, number.to_string()).map_err(cannot)?;
-                Ok(found == Some((FileType::RegularFile, *size)))
-            }
+            Kind::File { size, .. } => Ok(self.length(number)? == Some(*size)),
         }
+    }
+
+    /// Returns the bytes of the part of a file; `None` if it is not there.
+    fn length(&self, number: u32) -> Result<Option<u64>, TransferError> {
+        let found = look(&self.directory, number.to_string());
+        let found = found.map_err(|error| TransferError::at("read", self.path(number), error))?;
+        Ok(found.filter(|(kind, _)| *kind == FileType::RegularFile).map(|(_, size)| size))
+    }
+
+    /// Returns the bytes of a part that are there, if it is to be made or made longer before it is written; otherwise `None`.
+    pub fn cut(&self, manifest: &Manifest, number: u32) -> Result<Option<u64>, TransferError> {
+        if self.recent.has(number) {
+            return Ok(None);
+        }
+        let length = self.length(number)?.unwrap_or_default();
+        Ok((length < size(&manifest.list()[number as usize])).then_some(length))
     }
 
     /// Waits until the part of a file is on the disk.

@@ -10,7 +10,7 @@ use rustix::fs::{FileType, fstatvfs};
 /// # Errors
 /// A file or a link that may not be replaced, or anything of another kind.
 pub(super) fn check(home: &Home, manifest: &Manifest, replace: bool) -> Result<(), TransferError> {
-    let mut walk = Walk::new(home.top(), manifest);
+    let mut walk = Walk::new(home, manifest);
     for (number, entry) in manifest.list().iter().enumerate() {
         let path = || home.directory().join(manifest.path(number));
         let Some(above) = walk.above(entry)? else { continue };

@@ -120,6 +120,35 @@ fn a_part_that_somebody_deleted_comes_again() {
     assert_eq!(look(to.path()), look(from.path()));
 }
 
+/// A part that is gone or cut off has its size again with the next chunk of it. What it has lost comes again.
+#[test]
+fn a_part_that_goes_before_the_transfer_is_taken_up_comes_again() {
+    for (is_cut, lost) in [(false, 0..4), (true, 1..4)] {
+        let (from, to) = (tempdir().unwrap(), tempdir().unwrap());
+        let path = from.path().join("file");
+        make(&path, &Node::File(5000, vec![(0, vec![1; 5000])], 0o600), 1_000_000_000);
+        let (manifest, mut source) = scan(&path);
+        let mut receiver = sink(to.path(), &manifest, CHUNK);
+        copy(&mut source, &mut receiver, CHUNK, 0..3).unwrap();
+        let part = receiver.journal_path().join("parts/0");
+        drop(receiver);
+        match is_cut {
+            true => File::options().write(true).open(&part).unwrap().set_len(1500).unwrap(),
+            false => fs::remove_file(&part).unwrap(),
+        }
+        let mut receiver = sink(to.path(), &manifest, CHUNK);
+        copy(&mut source, &mut receiver, CHUNK, [4]).unwrap();
+        assert_eq!(receiver.missing(), std::slice::from_ref(&lost));
+        drop(receiver);
+        let mut receiver = sink(to.path(), &manifest, CHUNK);
+        assert_eq!(receiver.missing(), std::slice::from_ref(&lost), "also after a restart");
+        copy(&mut source, &mut receiver, CHUNK, lost).unwrap();
+        let root = root_of(&mut source, 5, CHUNK);
+        receiver.finish(&root, &mut |_, _| {}).expect("an end");
+        assert_eq!(look(to.path()), look(from.path()));
+    }
+}
+
 #[test]
 fn a_journal_that_is_no_journal_is_begun_anew() {
     let (from, to) = (tempdir().unwrap(), tempdir().unwrap());
