@@ -4,6 +4,7 @@ use super::connection::Connection;
 use super::{Greedy, greedy, meets};
 use crate::engine::bursts;
 use crate::flow::{Flow, alongside, is_bulk};
+use crate::group::line;
 use crate::message::round_trip;
 use crate::prediction::{Figure, Prediction, What};
 use crate::tcp::share::{Regime, shares};
@@ -11,6 +12,7 @@ use crate::way::{Resource, Way};
 use std::collections::BTreeSet;
 use trunkline_core::Span;
 use trunkline_engine::{Note, NoteKind};
+use trunkline_path::Sharing;
 use trunkline_scenario::{Network, Transport};
 
 /// Round trips of messages of `sizes`, with `answer` to each.
@@ -116,15 +118,24 @@ fn queues(
     for share in shares(network, transfers)? {
         match share.regime {
             Regime::Window | Regime::Loss => {}
-            Regime::Stage(_) => {
-                return Err("waiting for transfers at a stage that serves them in turn".into());
-            }
-            Regime::Standing(resource) | Regime::Overflow(resource, _) => {
+            Regime::Standing(resource) | Regime::Overflow(resource, _)
+                if !serves_in_turn(network, resource) =>
+            {
                 wait(loaded, resource, share.queue);
+            }
+            Regime::Stage(_) | Regime::Standing(_) | Regime::Overflow(..) => {
+                return Err("waiting for transfers at a stage that serves them in turn".into());
             }
         }
     }
     Ok(())
+}
+
+/// Whether a line gives flows turns: a transfer's queue there is its own, and a message of another flow does not wait behind it.
+fn serves_in_turn(network: &Network<'_>, resource: Resource) -> bool {
+    let Resource::Line(link, reversed) = resource else { return false };
+    let sharing = line(network, link, reversed).discipline.assumptions().sharing;
+    matches!(sharing, Sharing::Rounds { .. } | Sharing::Turns { .. })
 }
 
 fn wait(flow: &mut Flow<'_>, resource: Resource, queue: Span) {
