@@ -1,8 +1,9 @@
 //! What a connection brings to the receiver: octets that belong together in its first buffers, a chunk in each of the others.
 
 pub use crate::desk::Task;
+use crate::room::Room;
 use std::collections::BTreeMap;
-use trunkline_core::Time;
+use trunkline_core::{Span, Time};
 use trunkline_transport::netblt::wire::Packet;
 use trunkline_transport::netblt::{Connection, Half, Placed, Whole, parity};
 
@@ -18,6 +19,7 @@ pub struct Current {
     /// Its end here.
     pub connection: Connection,
     stream: Stream,
+    room: Room,
 }
 
 /// What a connection brings.
@@ -93,21 +95,21 @@ impl Stream {
 }
 
 impl Current {
-    /// A connection that brings `stream`. `room` is for so many chunks.
+    /// A connection that brings `stream` over a path of this round trip, and lets so many buffers come `already`. There is memory for
+    /// `most` chunks.
     pub fn new(
-        guest: u64,
-        uid: u32,
-        mut connection: Connection,
+        (guest, uid): (u64, u32),
+        connection: Connection,
         stream: Stream,
-        room: u64,
+        already: u64,
+        (most, round): (u64, Span),
     ) -> Current {
-        connection.provide(stream.before + room);
-        Current::begun(guest, uid, connection, stream)
-    }
-
-    /// The same of a connection that has been provided with room.
-    pub fn begun(guest: u64, uid: u32, connection: Connection, stream: Stream) -> Current {
-        Current { guest, uid, connection, stream }
+        let before = already.saturating_sub(stream.before);
+        let (first, room) = Room::first(most, stream.chunk as u64, round, before);
+        let more = (stream.before + first).saturating_sub(already);
+        let mut current = Current { guest, uid, connection, stream, room };
+        current.connection.provide(more);
+        current
     }
 
     /// A packet has come. Each thing to do that comes of it goes to `give`.
@@ -164,11 +166,11 @@ impl Current {
         half.fill_in(buffer);
     }
 
-    /// There is room for a chunk more: that of this one.
-    pub fn provide(&mut self, mut room: Vec<u8>) {
-        room.clear();
-        self.stream.spare.push(room);
-        self.connection.provide(1);
+    /// The disk has taken a chunk, in whose place another can come; so many wait for it.
+    pub fn taken(&mut self, mut place: Vec<u8>, waiting: u64) {
+        place.clear();
+        self.stream.spare.push(place);
+        self.connection.provide(self.room.taken(waiting));
     }
 
     /// Whether no chunk is asked for because there is no room.
@@ -255,7 +257,6 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trunkline_core::Span;
     use trunkline_transport::netblt::wire::{Burst, Data, Dialect, Parity, Ports, Terms};
     use trunkline_transport::netblt::{Habits, Limits, RateLaw};
 
@@ -277,7 +278,8 @@ mod tests {
         let limits = Limits { parity: true, ..Limits::default() };
         let ports = Ports { local: 1, foreign: 2 };
         let made = Connection::accept(Time::ZERO, &terms, ports, habits, &limits).unwrap();
-        Current::new(1, 1, made, Stream::chunks(10 * u32::from(PACKET), vec![7], 9), 4)
+        let stream = Stream::chunks(10 * u32::from(PACKET), vec![7], 9);
+        Current::new((1, 1), made, stream, 0, (4, Span::ZERO))
     }
 
     fn row(number: u16, octets: &[u8]) -> (Packet, Vec<u8>) {

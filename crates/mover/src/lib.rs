@@ -15,6 +15,7 @@ mod flow;
 pub mod incoming;
 mod link;
 mod receive;
+mod room;
 mod send;
 pub mod session;
 mod story;

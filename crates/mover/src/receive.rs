@@ -398,7 +398,7 @@ impl End {
         self.story.wrote(data.len() as u64);
         self.writing -= 1;
         if let Some(current) = &mut self.current {
-            current.provide(data);
+            current.taken(data, self.writing);
         }
     }
 

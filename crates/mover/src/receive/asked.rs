@@ -6,7 +6,7 @@ use crate::desk::Task;
 use crate::incoming::{Current, Stream};
 use crate::story::Receiving;
 use crate::words::{Answer, Ask};
-use trunkline_core::Time;
+use trunkline_core::{Span, Time};
 use trunkline_transport::netblt::wire::{Burst, Dialect, MOST_TEXT, Packet, Ports, Terms};
 use trunkline_transport::netblt::{Connection, Habits, Limits, RateLaw};
 
@@ -175,14 +175,15 @@ impl End {
             return self.refuse(pending, b"its terms are none of ours");
         };
         let guest = self.sessions.iter().find(|it| it.number == pending.guest);
-        if let Some(round) = guest.and_then(|it| it.round) {
+        let round = guest.and_then(|it| it.round);
+        if let Some(round) = round {
             connection = connection.expecting(round);
         }
         pending.came.iter().for_each(|&at| connection.knocked(at, &pending.terms));
-        let (uid, room) =
-            (pending.terms.uid, (self.memory / u64::from(pending.terms.buffer)).max(1));
-        let room = room.saturating_sub(self.writing);
-        self.current = Some(Current::new(pending.guest, uid, connection, stream, room));
+        let room = (self.memory / u64::from(pending.terms.buffer)).max(1);
+        let room = (room.saturating_sub(self.writing), round.unwrap_or(Span::ZERO));
+        let whose = (pending.guest, pending.terms.uid);
+        self.current = Some(Current::new(whose, connection, stream, 0, room));
     }
 }
 

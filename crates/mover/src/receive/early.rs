@@ -11,7 +11,7 @@ use crate::incoming::{Current, Stream};
 use crate::session::{ADDED, Arrived, TELLING};
 use crate::story::Receiving;
 use crate::words::{Answer, Ask, Offer};
-use crate::{CHUNK, HEADER, PACKET};
+use crate::{CHUNK, HEADER};
 use std::net::SocketAddr;
 use trunkline_core::{Span, Time};
 use trunkline_transport::netblt::wire::{Packet, Ports, Read, Terms};
@@ -19,14 +19,13 @@ use trunkline_transport::netblt::{Connection, Out};
 
 /// From one answer to first words to the next at least: they come several times at once (a choice).
 const ANSWERS: Span = Span::from_millis(5);
-/// Octets of the longest datagram that a connection says, and of the longest as long as it lets [`FIRST`] buffers come at most.
-const LONGEST: usize = ADDED + HEADER + PACKET as usize;
-const SHORT: usize = 800;
+/// Octets of the longest datagram that a connection says which lets no more than [`FIRST`] buffers come.
+const LONGEST: usize = 800;
 /// How often a first offer is said again (a choice): if it is lost, a timer says it a round trip and a half later.
 const REPEATS: u32 = 2;
-/// Buffers that it lets come before octets have come for the longest answers.
-const FIRST: u64 = 64;
-const _: () = assert!(ADDED + HEADER + FIRST as usize * 8 + 100 < SHORT);
+/// Buffers that it lets come.
+const FIRST: u64 = 32;
+const _: () = assert!(ADDED + HEADER + FIRST as usize * 8 + 100 < LONGEST);
 
 /// First words with an OPEN, of a guest of whom nothing sealed has come.
 pub(super) struct Early {
@@ -39,9 +38,9 @@ pub(super) struct Early {
     came: Vec<Time>,
     octets: usize,
     answered: Time,
-    /// Buffers more that there is room for, and octets of the longest datagram that the connection may say now.
-    rest: u64,
-    longest: usize,
+    /// Chunks that there is memory for, and buffers that the connection lets come.
+    room: u64,
+    come: u64,
     /// How often what the connection has said is still to be said again.
     repeats: u32,
     stage: Stage,
@@ -66,8 +65,8 @@ impl Early {
             came: vec![at],
             octets: datagram.len(),
             answered: at,
-            rest: 0,
-            longest: SHORT,
+            room: 0,
+            come: 0,
             repeats: REPEATS,
             stage,
         }
@@ -83,17 +82,16 @@ impl Early {
         (current, is_free): (&mut Option<Current>, bool),
     ) -> Option<News> {
         let is_its = read.ports == self.ports.turned();
-        let Stage::Taken(offer, mut connection) = self.stage else { return None };
+        let Stage::Taken(offer, connection) = self.stage else { return None };
         if !is_its {
             return None;
         }
         if !is_free || current.is_some() {
             return Some(News::Late(guest));
         }
-        connection.provide(self.rest);
-        let uid = self.terms.uid;
-        let stream = Stream::everything(offer.chunk, offer.manifest);
-        *current = Some(Current::begun(guest, uid, connection.met(now, round), stream));
+        let (uid, stream) = (self.terms.uid, Stream::everything(offer.chunk, offer.manifest));
+        let (connection, room) = (connection.met(now, round), (self.room, round));
+        *current = Some(Current::new((guest, uid), connection, stream, self.come, room));
         Some(News::Begun(self.came[0], uid, offer))
     }
 }
@@ -183,10 +181,10 @@ impl End {
         let made = super::asked::connection(now, &early.terms, early.ports, &Answer::All);
         early.stage = match made {
             Some(mut connection) if is_new && is_idle => {
-                let room = (memory / u64::from(early.terms.buffer)).max(1);
-                let buffers = Stream::head(offer.chunk, offer.manifest) + room;
-                early.rest = buffers.saturating_sub(FIRST);
-                connection.provide(buffers - early.rest);
+                early.room = (memory / u64::from(early.terms.buffer)).max(1);
+                let buffers = Stream::head(offer.chunk, offer.manifest) + early.room;
+                early.come = buffers.min(FIRST);
+                connection.provide(early.come);
                 early.came.iter().for_each(|&at| connection.knocked(at, &early.terms));
                 Stage::Taken(offer, Box::new(connection))
             }
@@ -200,16 +198,12 @@ impl End {
         let End { link, sessions, .. } = self;
         for Guest { session, at, early, .. } in sessions {
             let Some(early) = early.as_deref_mut() else { continue };
-            let Early { octets, rest, longest, repeats, stage, .. } = early;
+            let Early { octets, repeats, stage, .. } = early;
             let Stage::Taken(_, connection) = stage else { continue };
             if *repeats > 0 && connection.receiver().is_some_and(|it| it.repeat()) {
                 *repeats -= 1;
             }
-            if *octets >= LONGEST && *rest > 0 {
-                connection.provide(std::mem::take(rest));
-                *longest = LONGEST;
-            }
-            while *octets >= *longest
+            while *octets >= LONGEST
                 && let Some(Out::Packet(packet)) = connection.transmit(now)
             {
                 let said = session.say(link, *at, connection.ports(), &packet, &[]);
