@@ -168,7 +168,8 @@ impl End {
             None => Stream::everything(CHUNK, LIST),
             Some(list) => Stream::chunks(CHUNK, list.clone(), list.len() as u64),
         };
-        let current = Current::new(1, 1, made.expect("possible terms"), stream, 6);
+        let made = made.expect("possible terms");
+        let current = Current::new((1, 1), made, stream, 0, (6, Span::ZERO));
         let (written, now) = (BTreeSet::new(), Time::ZERO);
         End { current, now, list, written, has_list: false, has_root: false }
     }
@@ -202,7 +203,7 @@ impl End {
                 assert!(is_wanted && (self.list.is_some() || self.has_list), "chunk {chunk}");
                 assert!(self.written.insert(chunk), "chunk {chunk} twice");
                 assert!((1..=CHUNK as usize).contains(&data.len()), "{} octets", data.len());
-                self.current.provide(data);
+                self.current.taken(data, 0);
             }
             Task::Finish(_) => self.has_root = true,
             other => panic!("{other:?} was not asked for"),

@@ -130,6 +130,13 @@ fn the_examples_agree() {
     for (ladder, file) in ladders.iter_mut().zip(&files).filter(|(ladder, _)| is_spoilt(ladder)) {
         *ladder = climbed(&host, std::slice::from_ref(file)).remove(0);
     }
+    // So has what chance has spoilt, such as a program that tells nonsense once in a hundred runs: what is wrong is wrong twice.
+    let is_astray =
+        |ladder: &Value, file: &str| !describes_hosts(file) && !astray(ladder).is_empty();
+    for (ladder, file) in ladders.iter_mut().zip(&files).filter(|(it, file)| is_astray(it, file)) {
+        println!("{file} is run once more: {:#?}", astray(ladder));
+        *ladder = climbed(&host, std::slice::from_ref(file)).remove(0);
+    }
     let emulated = |ladder: &&Value| ladder["accuracy"].is_object();
     let count = ladders.iter().filter(emulated).count();
     if count == 0 {
