@@ -24,7 +24,7 @@ impl Room {
     /// Of memory for `most` chunks of so many octets, of which some are let come `already`: how many are let come at first over a
     /// path of this round trip, and the rest.
     pub fn first(most: u64, chunk: u64, round: Span, already: u64) -> (u64, Room) {
-        let octets = LEAST + FOR_SECOND * round.as_nanos() / 1_000_000_000;
+        let octets = LEAST + FOR_SECOND.saturating_mul(round.as_nanos()) / 1_000_000_000;
         let first = octets.div_ceil(chunk.max(1)).min(most).max(already);
         (first, Room { kept: most.saturating_sub(first) })
     }
@@ -82,5 +82,6 @@ mod tests {
     fn little_memory_is_all_let_come() {
         assert_eq!(Room::first(3, 175_104, Span::ZERO, 0).0, 3);
         assert_eq!(Room::first(500, 175_104, Span::from_millis(600), 0).0, 218);
+        assert_eq!(Room::first(500, 175_104, Span::from_secs(10_000), 0).0, 500);
     }
 }
