@@ -114,18 +114,23 @@ fn a_queue_that_is_kept_to_a_target_lets_bursts_pass() {
     }
 }
 
+/// One download by Linux's TCP over this line.
+fn download(line: &LinkSpec) -> Scenario {
+    let mut net = pair(line);
+    let (second, write) = (Span::from_secs(1), 16_384);
+    let greedy = Workload::Greedy { duration: second, warm_up: second, interval: second, write };
+    let tcp = TcpSettings { profile: "linux".into(), ..TcpSettings::default() };
+    net.traffic.push(traffic("download", ("a", "b"), greedy, &Transport::Tcp(tcp)));
+    net
+}
+
 /// Served in turn with nobody else, a connection fills the queue as it would without turns: the simulator has 10.0 MB/s of
 /// 12.1 before 100 kB of deficit round robin.
 #[test]
 fn a_connection_alone_fills_a_fair_queue() {
     let rate = |discipline: &str| {
         let discipline = discipline.parse().unwrap();
-        let mut net = pair(&LinkSpec { discipline, ..link(100_000_000, Span::from_millis(30)) });
-        let (second, write) = (Span::from_secs(1), 16_384);
-        let greedy =
-            Workload::Greedy { duration: second, warm_up: second, interval: second, write };
-        let tcp = TcpSettings { profile: "linux".into(), ..TcpSettings::default() };
-        net.traffic.push(traffic("one", ("a", "b"), greedy, &Transport::Tcp(tcp)));
+        let net = download(&LinkSpec { discipline, ..link(100_000_000, Span::from_millis(30)) });
         let found = predictions(&net).unwrap();
         found.list.iter().find(|p| p.what == What::Throughput).unwrap().value
     };
@@ -141,12 +146,8 @@ fn a_connection_alone_fills_a_fair_queue() {
 fn a_call_does_not_wait_behind_what_is_served_in_turn() {
     let predicted = |discipline: &str| {
         let discipline = discipline.parse().unwrap();
-        let mut net = pair(&LinkSpec { discipline, ..link(10_000_000, Span::from_millis(10)) });
-        let (second, write) = (Span::from_secs(1), 16_384);
-        let greedy =
-            Workload::Greedy { duration: second, warm_up: second, interval: second, write };
-        let tcp = Transport::Tcp(TcpSettings { profile: "linux".into(), ..TcpSettings::default() });
-        net.traffic.push(traffic("download", ("a", "b"), greedy, &tcp));
+        let mut net = download(&LinkSpec { discipline, ..link(10_000_000, Span::from_millis(10)) });
+        let tcp = net.traffic[0].transport.clone();
         net.traffic.push(traffic("call", ("a", "b"), echo(&[160]), &tcp));
         let found = predictions(&net).unwrap();
         found.find("call", 160, What::RoundTrip).map(|it| it.value.time().unwrap())
