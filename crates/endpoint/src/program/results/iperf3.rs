@@ -25,10 +25,10 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Option<()> {
     }
     let server = reading.outcome.server.as_ref().map(|server| reports(&server.output));
     let server =
-        server.unwrap_or_default().into_iter().rfind(|report| !intervals(report).is_empty());
+        server.unwrap_or_default().into_iter().rfind(|report| !intervals(report, None).is_empty());
     let reverse = client.pointer("/start/test_start/reverse").and_then(Value::as_u64) == Some(1);
     let source = if reverse { Some(&client) } else { server.as_ref() };
-    let found = source.map(intervals).unwrap_or_default();
+    let found = source.map(|source| intervals(source, sent_until(end))).unwrap_or_default();
     let sum = found.iter().try_fold(0u64, |sum, (_, _, bytes)| sum.checked_add(*bytes))?;
     if found.is_empty() {
         whole(reading, end)?;
@@ -75,9 +75,16 @@ fn whole(reading: &mut Reading<'_>, end: &Value) -> Option<()> {
     Some(())
 }
 
+/// When the client stopped sending, from its `end`.
+fn sent_until(end: &Value) -> Option<Span> {
+    let until = |name: &str| end.pointer(name).and_then(Value::as_f64);
+    until("/sum_sent/end").or_else(|| until("/sum/end")).map(seconds)
+}
+
 /// Start, length and bytes of each interval, without those left out (`-O`) and the remnant at the end, which is short, or long
-/// if the server hears late that the client has ended.
-fn intervals(report: &Value) -> Vec<(Span, Span, u64)> {
+/// if the server hears late that the client has ended. It may be as long as any other, and even empty: what begins when all was
+/// `sent` is part of it.
+fn intervals(report: &Value, sent: Option<Span>) -> Vec<(Span, Span, u64)> {
     let listed = report.get("intervals").and_then(Value::as_array);
     let sums = listed.into_iter().flatten().filter_map(|entry| entry.get("sum"));
     let counted = sums.filter(|sum| sum.get("omitted").and_then(Value::as_bool) != Some(true));
@@ -85,6 +92,8 @@ fn intervals(report: &Value) -> Vec<(Span, Span, u64)> {
     let mut spans: Vec<Span> = found.iter().map(|&(_, span, _)| span).collect();
     spans.sort_unstable();
     let usual = spans.get(spans.len() / 2).copied().unwrap_or(Span::ZERO);
+    let end = sent.map_or(Span::MAX, |sent| sent.saturating_sub(usual.scaled(1, 2)));
+    found.retain(|&(from, ..)| from < end);
     found.pop_if(|&mut (_, span, _)| span > usual.scaled(3, 2));
     found.retain(|&(_, span, _)| span >= usual.scaled(1, 2));
     found
@@ -159,12 +168,22 @@ mod tests {
         let report = serde_json::json!({"intervals": [
             sum(0.0, 1.0, true), sum(0.0, 1.0, false), sum(1.0, 2.0, false), sum(2.0, 2.001, false),
         ]});
-        assert_eq!(intervals(&report).len(), 2);
+        assert_eq!(intervals(&report, None).len(), 2);
         // The client's last word was lost, and came a second later.
         let halves = (0..10).map(|at| sum(f64::from(at) / 2.0, f64::from(at + 1) / 2.0, false));
         let late: Vec<Value> = halves.chain([sum(5.0, 6.2, false)]).collect();
-        let found = intervals(&serde_json::json!({"intervals": late}));
+        let found = intervals(&serde_json::json!({"intervals": late}), None);
         assert_eq!(found.len(), 10);
         assert_eq!(found.last().map(|it| it.0), Some(Span::from_millis(4500)));
+    }
+
+    /// A remnant of the usual length: nothing was under way any more.
+    #[test]
+    fn what_begins_when_all_was_sent_is_no_interval() {
+        let sum = |at: u32, bytes: u32| serde_json::json!({"sum": {"start": at, "end": at + 1, "bytes": bytes, "omitted": false}});
+        let server = serde_json::json!({"intervals": [sum(0, 9), sum(1, 9), sum(2, 9), sum(3, 0)]});
+        let sent = sent_until(&serde_json::json!({"sum_sent": {"end": 3.02}}));
+        let bytes = intervals(&server, sent).into_iter().map(|it| it.2);
+        assert_eq!(bytes.collect::<Vec<_>>(), [9, 9, 9]);
     }
 }
