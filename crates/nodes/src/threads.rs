@@ -43,7 +43,7 @@ pub(crate) fn each_in_threads<L: Layer, T: Send>(
     let run = |plan: Plan, layer, carrier| {
         let _others = Stops(&stop);
         let mut end = Endpoint::meet(&plan, layer, carrier, &stop)?;
-        let came = program(plan.me, &mut end)?;
+        let came = program(plan.me, &mut end).map_err(|error| end.parts(Some(error)))?;
         if left.fetch_sub(1, Ordering::Relaxed) == 1 {
             stop.store(true, Ordering::Relaxed);
         }
@@ -131,6 +131,7 @@ mod tests {
         catch_unwind(AssertUnwindSafe(run)).unwrap_err();
         // One may hear of the other's end first.
         let ended = ended.into_inner().unwrap();
-        assert!(ended.len() == 2 && ended.iter().all(|it| it.ends_with("stopped")), "{ended:?}");
+        let told = |it: &String| it.ends_with("stopped") || it.ends_with("panicked");
+        assert!(ended.len() == 2 && ended.iter().all(told), "{ended:?}");
     }
 }
