@@ -132,7 +132,7 @@ pub enum NodesError {
     },
     /// A peer was started with other settings.
     #[error(
-        "{peer} has {name} = {theirs}, and this node {own}: start all nodes with the same options but --id and --bind"
+        "{peer} has {name} = {theirs}, and this node {own}: give all nodes the same (all options but --id and --bind)"
     )]
     Unlike {
         /// The peer.
