@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::Mutex;
-    use trunkline_transport::cstar::{Careful, CarefulSettings, EventId};
+    use trunkline_transport::cstar::{Careful, CarefulSettings, EventId, Source};
 
     const CLUSTER: Cluster =
         Cluster { nodes: 3, receive_buffers: 16, send_buffers: 16, frame: 1000 };
@@ -122,7 +122,13 @@ mod tests {
         let ended = Mutex::new(Vec::new());
         let run = || {
             in_threads(&CLUSTER, layer, |me, end| {
-                assert_ne!(me, NodeId(1));
+                if me == NodeId(1) {
+                    // When both are there.
+                    (0..2)
+                        .try_for_each(|_| end.receive_message(Source::Any, EventId(1)).map(drop))?;
+                    panic!("of its own");
+                }
+                end.send_in_crowd(NodeId(1), EventId(1), "here")?;
                 let came = end.receive_message(NodeId(1), EventId(0)).map(drop);
                 ended.lock().unwrap().push(came.as_ref().unwrap_err().to_string());
                 came
