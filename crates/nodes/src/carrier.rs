@@ -4,13 +4,9 @@ use crate::address::{Address, Place};
 use crate::ethernet::Ethernet;
 use crate::meeting::extent;
 use crate::udp::Udp;
+use crate::wire::{AnyWire, becomes_readable};
 use crate::{NodesError, Terms};
 use bytes::{Bytes, BytesMut};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use std::fmt;
-use std::ops::{Deref, DerefMut};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use trunkline_core::Span;
 use trunkline_transport::cstar::{Destination, Frame, NodeId};
@@ -18,115 +14,6 @@ use trunkline_transport::cstar::{Destination, Frame, NodeId};
 /// Most frames that are sent as one (choices: what is within the kernel's limits, 64 segments of 65,507 octets).
 const MOST_OF_TRAIN: usize = 64;
 const LONGEST_TRAIN: usize = 65_000;
-/// In nanoseconds.
-const SECOND: u64 = 1_000_000_000;
-/// Longest sleep: so soon a stop is noticed.
-pub(crate) const NAP: Span = Span::from_millis(20);
-
-/// A way for octets between nodes, which are numbered.
-pub(crate) trait Wire: fmt::Debug + Send {
-    /// Where this node is, as its peers have to know it.
-    fn address(&self) -> Result<Address, NodesError>;
-
-    /// Tells where all nodes are. Returns the octets of theirs that it had to take out of what has come already.
-    fn meet(&mut self, peers: &[Address]) -> Result<Bytes, NodesError>;
-
-    /// Sends octets to a node, in two parts that it puts together.
-    fn send(&mut self, to: usize, parts: [&[u8]; 2]) -> Result<(), NodesError>;
-
-    /// Sends frames of one size to a node, the last of which may be shorter.
-    fn send_train(&mut self, to: usize, train: &[[&[u8]; 2]]) -> Result<(), NodesError> {
-        train.iter().try_for_each(|&parts| self.send(to, parts))
-    }
-
-    /// Whether there is a multicast group of which it is not known who hears it.
-    fn has_group(&self) -> bool {
-        false
-    }
-
-    /// Sends octets to the group, if there is one.
-    fn send_to_group(&mut self, _octets: &[u8]) -> Result<(), NodesError> {
-        Ok(())
-    }
-
-    /// Tells whether all others hear the group: else what is for all goes to each.
-    fn settle_group(&mut self, _heard: bool) {}
-
-    /// Sends octets to all nodes but this one. Returns how often they were sent.
-    fn send_to_all(&mut self, me: usize, parts: [&[u8]; 2]) -> Result<u64, NodesError>;
-
-    /// The next octets that have come: of a frame or a word, or of several behind each other; `None` if there are none now.
-    fn receive(&mut self) -> Result<Option<Bytes>, NodesError>;
-
-    /// The next octets that have come, or come within a [`NAP`].
-    fn await_next(&mut self) -> Result<Option<Bytes>, NodesError> {
-        if becomes_readable(&self.descriptor(), NAP)? { self.receive() } else { Ok(None) }
-    }
-
-    /// What poll(2) reports readable when something has come.
-    fn descriptor(&self) -> BorrowedFd<'_>;
-
-    /// Whether a node's host says that nobody listens there.
-    fn refuses(&self, _to: usize) -> bool {
-        false
-    }
-
-    /// What the kernel dropped because the receive memory was full; `None` if it does not tell.
-    fn dropped(&mut self) -> Option<u64>;
-}
-
-/// One of the wires. What is called for each frame is called of its own type, so that it can be inlined.
-#[derive(Debug)]
-enum AnyWire {
-    Udp(Udp),
-    Ethernet(Ethernet),
-}
-
-impl AnyWire {
-    #[inline]
-    fn send(&mut self, to: usize, parts: [&[u8]; 2]) -> Result<(), NodesError> {
-        match self {
-            AnyWire::Udp(wire) => wire.send(to, parts),
-            AnyWire::Ethernet(wire) => wire.send(to, parts),
-        }
-    }
-
-    #[inline]
-    fn receive(&mut self) -> Result<Option<Bytes>, NodesError> {
-        match self {
-            AnyWire::Udp(wire) => wire.receive(),
-            AnyWire::Ethernet(wire) => wire.receive(),
-        }
-    }
-
-    #[inline]
-    fn await_next(&mut self) -> Result<Option<Bytes>, NodesError> {
-        match self {
-            AnyWire::Udp(wire) => wire.await_next(),
-            AnyWire::Ethernet(wire) => wire.await_next(),
-        }
-    }
-}
-
-impl Deref for AnyWire {
-    type Target = dyn Wire;
-
-    fn deref(&self) -> &Self::Target {
-        match self {
-            AnyWire::Udp(wire) => wire,
-            AnyWire::Ethernet(wire) => wire,
-        }
-    }
-}
-
-impl DerefMut for AnyWire {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        match self {
-            AnyWire::Udp(wire) => wire,
-            AnyWire::Ethernet(wire) => wire,
-        }
-    }
-}
 
 /// A node's way to its peers.
 #[derive(Debug)]
@@ -229,6 +116,43 @@ impl Carrier {
         &self.terms
     }
 
+    /// The same, with what the message layer demands besides.
+    pub(crate) fn agree_also(&mut self, layer: Vec<(&'static str, String)>) {
+        self.terms.add(layer);
+    }
+
+    /// Which node it is told that this one is.
+    pub(crate) fn me(&self) -> NodeId {
+        self.me
+    }
+
+    /// Whether there is such a node, and it is another one.
+    #[inline]
+    fn is_peer(&self, node: NodeId) -> bool {
+        usize::from(node.0) < self.peers.len() && node != self.me
+    }
+
+    /// Sees that frames can go to a node, or come from it.
+    ///
+    /// # Errors
+    /// If there is no such peer.
+    #[inline]
+    pub(crate) fn check_peer(&self, node: NodeId) -> Result<(), NodesError> {
+        if self.is_peer(node) {
+            return Ok(());
+        }
+        Err(NodesError::Stranger { node, me: self.me, nodes: self.peers.len() })
+    }
+
+    /// Sees that so many bytes fit in a frame: its receiver has memory for no more.
+    #[inline]
+    fn check_length(&self, bytes: usize) -> Result<(), NodesError> {
+        if bytes <= self.payload as usize {
+            return Ok(());
+        }
+        Err(NodesError::Long { bytes, most: self.payload })
+    }
+
     /// Frames for which it has memory.
     pub(crate) fn buffers(&self) -> u32 {
         self.buffers
@@ -301,7 +225,8 @@ impl Carrier {
     /// Sends a frame.
     ///
     /// # Errors
-    /// If the kernel refuses it for another reason than that nobody listens there, which a dead peer's death explains.
+    /// If there is no such peer, a fragment is longer than a frame, or the kernel refuses it for another reason than that
+    /// nobody listens there, which a dead peer's death explains.
     pub fn send(&mut self, frame: &Frame) -> Result<(), NodesError> {
         if frame.list.is_empty() {
             return self.send_parts(frame.to, [&frame.header(), &frame.data]);
@@ -324,12 +249,13 @@ impl Carrier {
         to: Destination,
         parts: [&[u8]; 2],
     ) -> Result<(), NodesError> {
+        self.check_length(parts[1].len())?;
         match to {
-            Destination::Node(NodeId(to)) if usize::from(to) < self.peers.len() => {
-                self.wire.send(to.into(), parts)?;
+            Destination::Node(node) => {
+                self.check_peer(node)?;
+                self.wire.send(node.0.into(), parts)?;
                 self.sent += 1;
             }
-            Destination::Node(_) => {}
             Destination::All => self.sent += self.wire.send_to_all(self.me.0.into(), parts)?,
         }
         Ok(())
@@ -358,15 +284,18 @@ impl Carrier {
         let to = match train {
             [] => return Ok(()),
             [one] => return self.send(one),
-            [Frame { to: Destination::Node(NodeId(to)), .. }, ..] => usize::from(*to),
+            [Frame { to: Destination::Node(to), data, .. }, ..] => {
+                self.check_peer(*to)?;
+                // The others are no longer.
+                self.check_length(data.len())?;
+                usize::from(to.0)
+            }
             all => return all.iter().try_for_each(|frame| self.send(frame)),
         };
-        if to < self.peers.len() {
-            let headers: Vec<_> = train.iter().map(Frame::header).collect();
-            let parts = headers.iter().zip(train).map(|(header, it)| [&header[..], &it.data[..]]);
-            self.wire.send_train(to, &parts.collect::<Vec<_>>())?;
-            self.sent += train.len() as u64;
-        }
+        let headers: Vec<_> = train.iter().map(Frame::header).collect();
+        let parts = headers.iter().zip(train).map(|(header, it)| [&header[..], &it.data[..]]);
+        self.wire.send_train(to, &parts.collect::<Vec<_>>())?;
+        self.sent += train.len() as u64;
         Ok(())
     }
 
@@ -446,26 +375,6 @@ impl Carrier {
     pub fn dropped(&mut self) -> Option<u64> {
         self.wire.dropped()
     }
-}
-
-/// Whether something to be read comes within `wait`.
-#[inline(never)]
-fn becomes_readable(descriptor: &BorrowedFd<'_>, wait: Span) -> Result<bool, NodesError> {
-    let mut sockets = [PollFd::new(descriptor, PollFlags::IN)];
-    let nanos = wait.as_nanos();
-    let (tv_sec, tv_nsec) = ((nanos / SECOND) as i64, (nanos % SECOND) as i64);
-    match poll(&mut sockets, Some(&Timespec { tv_sec, tv_nsec })) {
-        Ok(0) | Err(Errno::INTR) => Ok(false),
-        Ok(_) => Ok(true),
-        Err(error) => Err(NodesError::system("wait for a frame")(error.into())),
-    }
-}
-
-/// Waits until more can be sent, a second at most.
-pub(crate) fn wait_to_send(socket: &impl AsFd) {
-    let mut sockets = [PollFd::new(socket, PollFlags::OUT)];
-    let second = Timespec { tv_sec: 1, tv_nsec: 0 };
-    let _ = poll(&mut sockets, Some(&second));
 }
 
 #[cfg(test)]

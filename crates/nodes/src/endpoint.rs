@@ -4,6 +4,7 @@ use crate::line::Line;
 use crate::{Carrier, NodesError, Plan};
 use bytes::Bytes;
 use std::sync::atomic::AtomicBool;
+use std::thread::panicking;
 use std::time::Instant;
 use trunkline_cluster::{Message, Parts, fragments};
 use trunkline_transport::cstar::{
@@ -16,7 +17,7 @@ use trunkline_transport::cstar::{
 /// fragments. These calls look for frames themselves; there is no thread behind them. So a node answers its peers only
 /// within them. The rules for programs are those of [`trunkline_cluster`]: all nodes take the same events in the same order.
 #[derive(Debug)]
-pub struct Endpoint<'a, L> {
+pub struct Endpoint<'a, L: Layer> {
     layer: L,
     line: Line<'a>,
     /// The buffer of the last delivery, while the program looks at it.
@@ -34,7 +35,8 @@ impl<'a, L: Layer> Endpoint<'a, L> {
     /// Waits until all nodes are there.
     ///
     /// # Errors
-    /// If a peer does not come, the system refuses something, or `stop` is set.
+    /// If plan, layer and carrier are not of one node and cluster, a peer has another layer or does not come, the system refuses
+    /// something, or `stop` is set.
     pub fn meet(
         plan: &Plan,
         mut layer: L,
@@ -105,7 +107,8 @@ impl<'a, L: Layer> Endpoint<'a, L> {
     /// short. What was received before is done with. Octets are copied, or shared if they cannot go at once.
     ///
     /// # Errors
-    /// If the message layer or a peer cannot go on, which the others are told, or `stop` is set.
+    /// If there is no such peer, the fragment is longer than a frame, the message layer or a peer cannot go on, or `stop` is
+    /// set. The others are told.
     #[inline]
     pub fn send(&mut self, fragment: &Fragment) -> Result<(), NodesError> {
         self.let_go();
@@ -114,7 +117,8 @@ impl<'a, L: Layer> Endpoint<'a, L> {
             && let Some(header) = self.layer.post(fragment)
         {
             self.line.goes_on();
-            return self.line.post(&mut self.layer, &header, fragment);
+            let sent = self.line.post(&mut self.layer, &header, fragment);
+            return sent.map_err(|error| self.parts(Some(error)));
         }
         self.send_behind(fragment)
     }
@@ -152,6 +156,12 @@ impl<'a, L: Layer> Endpoint<'a, L> {
     /// As [`Endpoint::send`].
     #[inline]
     pub fn flush(&mut self) -> Result<(), NodesError> {
+        let sent = self.flush_queue();
+        sent.map_err(|error| self.parts(Some(error)))
+    }
+
+    #[inline]
+    fn flush_queue(&mut self) -> Result<(), NodesError> {
         self.queued = 0;
         self.line.flush(&mut self.layer)
     }
@@ -201,6 +211,10 @@ impl<'a, L: Layer> Endpoint<'a, L> {
     /// The next fragment, which is not there yet: the layer is told that it is waited for.
     #[inline(never)]
     fn awaited(&mut self, from: Source, event: EventId) -> Result<Delivery, NodesError> {
+        if let Source::Node(node) = from {
+            let checked = self.line.carrier.check_peer(node);
+            self.checked(checked)?;
+        }
         loop {
             if !self.poll()? {
                 self.layer.wait(self.line.now, from, event);
@@ -223,6 +237,7 @@ impl<'a, L: Layer> Endpoint<'a, L> {
     /// If the message layer or a peer cannot go on.
     pub fn answer(mut self) -> Result<(), NodesError> {
         self.let_go();
+        self.flush()?;
         self.line.goes_on();
         loop {
             match self.line.idle(&mut self.layer) {
@@ -261,7 +276,7 @@ impl<'a, L: Layer> Endpoint<'a, L> {
     #[inline]
     fn wait(&mut self) -> Result<(), NodesError> {
         self.line.waits();
-        let waited = self.flush();
+        let waited = self.flush_queue();
         let waited = waited.and_then(|()| self.line.idle(&mut self.layer));
         self.checked(waited)
     }
@@ -277,142 +292,25 @@ impl<'a, L: Layer> Endpoint<'a, L> {
 
     /// Tells the others why this node cannot go on: for this reason, or what its line or layer says. Returns that.
     #[cold]
-    fn parts(&mut self, error: Option<NodesError>) -> NodesError {
+    pub(crate) fn parts(&mut self, error: Option<NodesError>) -> NodesError {
         let broken = || self.line.reason(&self.layer);
         let error = error.or_else(broken).unwrap_or(NodesError::Stopped);
         self.line.parts(error)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::in_threads;
-    use crate::threads::each_in_threads;
-    use std::time::Duration;
-    use trunkline_core::{Probability, Seed, Span};
-    use trunkline_transport::cstar::{
-        Careful, CarefulSettings, Cluster, Flags, NodeId, Status, Traditional, TraditionalSettings,
-    };
-
-    const CLUSTER: Cluster =
-        Cluster { nodes: 2, receive_buffers: 16, send_buffers: 16, frame: 1000 };
-    const ROUNDS: u32 = 300;
-
-    /// What a node says under an event: three fragments, and nobody says the same.
-    fn said(NodeId(me): NodeId, event: u32) -> [Bytes; 3] {
-        [0, 1, 2].map(|part| Bytes::from(format!("{me} {event} {part}").repeat(50)))
-    }
-
-    fn says<L: Layer>(end: &mut Endpoint<'_, L>, me: NodeId, event: u32) -> Result<(), NodesError> {
-        let to = Destination::Node(NodeId(1 - me.0));
-        for (data, following) in said(me, event).into_iter().zip((0..3).rev()) {
-            let flags = Flags { last: following == 0, crowd: false, large: true };
-            end.send(&Fragment { to, event: EventId(event), flags, following, data })?;
-        }
-        Ok(())
-    }
-
-    fn hears<L: Layer>(
-        end: &mut Endpoint<'_, L>,
-        me: NodeId,
-        event: u32,
-    ) -> Result<(), NodesError> {
-        let from = NodeId(1 - me.0);
-        loop {
-            let came = end.receive(Source::Node(from), EventId(event))?;
-            assert_eq!(came.data, said(from, event)[came.fragment as usize]);
-            if came.status != Status::More {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Node 0 asks and node 1 answers; each is four messages ahead at first, more than there are buffers for in one window.
-    fn talk<L: Layer>(end: &mut Endpoint<'_, L>, me: NodeId) -> Result<(), NodesError> {
-        let ahead = 4;
-        for event in 0..ROUNDS + ahead {
-            if event < ROUNDS {
-                says(end, me, event)?;
-            }
-            if let Some(earlier) = event.checked_sub(ahead) {
-                hears(end, me, earlier)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs both ends; each says how it ended. They answer each other until both have heard all.
-    fn both<L: Layer>(drop: f64, layer: impl Fn(NodeId) -> L) -> Vec<Result<(), String>> {
-        let drop = Probability::new(drop).unwrap();
-        let patience = Duration::from_secs(30);
-        let plan = |me| Plan { drop, seed: Seed(7), patience, ..Plan::new(me) };
-        let ended = each_in_threads(&CLUSTER, plan, |me| Ok(layer(me)), |me, end| talk(end, me));
-        ended.unwrap().into_iter().map(|it| it.map_err(|why| why.to_string())).collect()
-    }
-
-    /// Times of audits: an end waits with the clock for the shorter, and for the longer it naps first.
-    const AUDITS: [u64; 2] = [20, 200];
-
-    fn careful(millis: u64) -> impl Fn(NodeId) -> Careful {
-        let audit = Some(Span::from_millis(millis));
-        let settings = CarefulSettings { audit, ..CarefulSettings::default() };
-        move |me| Careful::new(me, &CLUSTER, &settings).unwrap()
-    }
-
-    fn traditional(me: NodeId) -> Traditional {
-        Traditional::new(me, &CLUSTER, &TraditionalSettings::default()).unwrap()
-    }
-
-    #[test]
-    fn what_one_end_sends_the_other_receives() {
-        for millis in AUDITS {
-            assert_eq!(both(0.0, careful(millis)), [Ok(()), Ok(())]);
-        }
-        assert_eq!(both(0.0, traditional), [Ok(()), Ok(())]);
-    }
-
-    /// Messages of no fragment's bytes, of one and of many, from one node and from all at once, come whole.
-    #[test]
-    fn whole_messages_come_whole() {
-        let cluster = Cluster { nodes: 3, receive_buffers: 24, send_buffers: 24, ..CLUSTER };
-        let said = |from: u16, bytes: usize| vec![from as u8; bytes];
-        let run = |NodeId(me): NodeId, end: &mut Endpoint<'_, Careful>| {
-            let (left, right) = ((me + 2) % 3, (me + 1) % 3);
-            for (event, bytes) in (0..).step_by(2).zip([0, 1, 1000, 1001, 6500]) {
-                let (ring, crowd) = (EventId(event), EventId(event + 1));
-                end.send_message(NodeId(right), ring, said(me, bytes))?;
-                assert_eq!(end.receive_message(NodeId(left), ring)?.data, said(left, bytes));
-                end.send_in_crowd(Destination::All, crowd, said(me, bytes))?;
-                let mut heard = [NodeId(0); 2];
-                for from in &mut heard {
-                    let message = end.receive_message(Source::Any, crowd)?;
-                    assert_eq!(message.data, said(message.from.0, bytes));
-                    *from = message.from;
-                }
-                heard.sort();
-                let others = (0..3).map(NodeId).filter(|it| it.0 != me);
-                assert!(others.eq(heard), "{heard:?}");
-            }
-            Ok(())
-        };
-        let layer = |me| Careful::new(me, &cluster, &CarefulSettings::default());
-        assert_eq!(in_threads(&cluster, layer, run).unwrap().len(), 3);
-    }
-
-    /// The traditional layer mends a loss; the careful one ends both nodes, and says whose frame of which event was lost.
-    #[test]
-    fn a_loss_is_mended_or_told_to_both() {
-        assert_eq!(both(0.05, traditional), [Ok(()), Ok(())]);
-        for millis in AUDITS {
-            let ended = both(0.05, careful(millis)).into_iter().map(Result::unwrap_err);
-            let told: Vec<bool> = ended
-                .map(|why| {
-                    assert!(why.contains("reliability violated") && why.contains("event"), "{why}");
-                    why.contains("has failed")
-                })
-                .collect();
-            assert!(told.contains(&false), "nobody found it");
+impl<L: Layer> Drop for Endpoint<'_, L> {
+    /// What is queued goes, and the last update. The others hear of a panic: they would wait for this node till they took it
+    /// for dead.
+    fn drop(&mut self) {
+        if panicking() {
+            let _ = self.line.tells("its program has panicked");
+        } else if !self.line.has_broken(&self.layer) {
+            self.let_go();
+            let _ = self.flush_queue();
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

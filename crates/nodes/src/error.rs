@@ -48,6 +48,50 @@ pub enum NodesError {
         /// What is wanted.
         wanted: &'static str,
     },
+    /// A node is told different numbers of its own.
+    #[error(
+        "this node is {plan} by its plan, {layer} to its message layer and {carrier} to its carrier: give all three the same number"
+    )]
+    Numbers {
+        /// By its plan.
+        plan: NodeId,
+        /// To its message layer.
+        layer: NodeId,
+        /// To its carrier.
+        carrier: NodeId,
+    },
+    /// A message layer and a carrier do not fit together.
+    #[error("the message layer has {what} {layer}, and the carrier {carrier}: give both the same")]
+    Unfit {
+        /// Of what.
+        what: &'static str,
+        /// How many the layer has.
+        layer: u32,
+        /// How many the carrier has.
+        carrier: u32,
+    },
+    /// There is no such peer.
+    #[error(
+        "{node} is no peer of {me}, one of {nodes} nodes numbered from 0: nothing can be sent to it, nor received from it"
+    )]
+    Stranger {
+        /// The number.
+        node: NodeId,
+        /// This node's own.
+        me: NodeId,
+        /// Nodes.
+        nodes: usize,
+    },
+    /// A fragment does not fit in a frame.
+    #[error(
+        "a fragment of {bytes} bytes is longer than the {most} of a frame: cut it, or send it as a message"
+    )]
+    Long {
+        /// Its bytes.
+        bytes: usize,
+        /// Most bytes of a fragment.
+        most: u32,
+    },
     /// The message layer refuses to start.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
@@ -88,7 +132,7 @@ pub enum NodesError {
     },
     /// A peer was started with other settings.
     #[error(
-        "{peer} has {name} = {theirs}, and this node {own}: start all nodes with the same options but --id and --bind"
+        "{peer} has {name} = {theirs}, and this node {own}: give all nodes the same (all options but --id and --bind)"
     )]
     Unlike {
         /// The peer.

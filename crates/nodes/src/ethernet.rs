@@ -4,10 +4,10 @@
 //! to 60 octets. A frame for all nodes is sent once, to a multicast address. The socket takes no other protocol's frames,
 //! so its memory is the careful layer's own pool of buffers (the report's condition for other traffic beside it, §2).
 
+use crate::NodesError;
 use crate::address::Address;
-use crate::carrier::Wire;
 use crate::memory::{Blocks, frame_memory};
-use crate::{NodesError, wait_to_send};
+use crate::wire::{Wire, wait_to_send};
 use bytes::Bytes;
 use rustix::io::Errno;
 use std::collections::BTreeSet;

@@ -19,10 +19,10 @@ mod progress;
 mod terms;
 mod threads;
 mod udp;
+mod wire;
 
 pub use address::{Address, Place};
 pub use carrier::Carrier;
-pub(crate) use carrier::wait_to_send;
 pub use drive::{Plan, Told, drive};
 pub use endpoint::Endpoint;
 pub use error::NodesError;

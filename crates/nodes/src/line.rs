@@ -1,14 +1,14 @@
 //! What stands between a message layer and its carrier: the clock, words among nodes, and who has been heard.
 
-use crate::carrier::NAP;
 use crate::meeting::{Heard, answer, ask, is_word, meet, part, read};
+use crate::wire::NAP;
 use crate::{Carrier, Missing, NodesError, Plan};
 use bytes::Bytes;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use trunkline_core::{Span, Stream, Time};
-use trunkline_transport::cstar::{Fragment, Frame, Layer, NodeId};
+use trunkline_transport::cstar::{Cluster, Fragment, Frame, Layer, NodeId};
 
 /// A node that waits asks those that it has not heard for so long, and so often (a choice).
 const ASKS: Span = Span::from_secs(1);
@@ -86,11 +86,13 @@ impl<'a> Line<'a> {
     pub fn meet<L: Layer + ?Sized>(
         plan: &Plan,
         layer: &mut L,
-        carrier: Carrier,
+        mut carrier: Carrier,
         stop: &'a AtomicBool,
         begin: impl FnOnce() -> Instant,
         missing: &mut dyn FnMut(&[Missing]),
     ) -> Result<Line<'a>, NodesError> {
+        check(plan, layer, &carrier)?;
+        carrier.agree_also(layer.terms());
         let chance = plan.seed.stream(&format!("node {} drops", plan.me.0));
         let count = carrier.peers().len();
         let mut line = Line {
@@ -393,5 +395,23 @@ impl<'a> Line<'a> {
             Ok(()) => error,
             Err(other) => other,
         }
+    }
+}
+
+/// Sees that a plan, a message layer and a carrier are of one node.
+fn check<L: Layer + ?Sized>(plan: &Plan, layer: &L, carrier: &Carrier) -> Result<(), NodesError> {
+    let (me, to_layer, to_carrier) = (plan.me, layer.node(), carrier.me());
+    if me != to_layer || me != to_carrier {
+        return Err(NodesError::Numbers { plan: me, layer: to_layer, carrier: to_carrier });
+    }
+    let &Cluster { nodes, receive_buffers, frame, .. } = layer.cluster();
+    let pairs = [
+        ("nodes:", nodes.into(), carrier.peers().len() as u32),
+        ("receive buffers:", receive_buffers, carrier.buffers()),
+        ("bytes of a frame:", frame, carrier.payload()),
+    ];
+    match pairs.into_iter().find(|it| it.1 != it.2) {
+        Some((what, layer, carrier)) => Err(NodesError::Unfit { what, layer, carrier }),
+        None => Ok(()),
     }
 }

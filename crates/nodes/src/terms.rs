@@ -22,6 +22,14 @@ impl Terms {
         Terms([version].into_iter().chain(pairs).collect())
     }
 
+    /// Adds what the message layer demands, behind what the program does.
+    pub(crate) fn add(&mut self, layer: Vec<(&'static str, String)>) {
+        if self.0.is_empty() {
+            *self = Terms::new([]);
+        }
+        self.0.extend(layer.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    }
+
     /// As they are told: a line for each.
     pub(crate) fn text(&self) -> String {
         let plain = |text: &str| text.replace(|it: char| it.is_control() || it == '=', " ");

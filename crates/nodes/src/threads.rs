@@ -43,7 +43,7 @@ pub(crate) fn each_in_threads<L: Layer, T: Send>(
     let run = |plan: Plan, layer, carrier| {
         let _others = Stops(&stop);
         let mut end = Endpoint::meet(&plan, layer, carrier, &stop)?;
-        let came = program(plan.me, &mut end)?;
+        let came = program(plan.me, &mut end).map_err(|error| end.parts(Some(error)))?;
         if left.fetch_sub(1, Ordering::Relaxed) == 1 {
             stop.store(true, Ordering::Relaxed);
         }
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::Mutex;
-    use trunkline_transport::cstar::{Careful, CarefulSettings, EventId};
+    use trunkline_transport::cstar::{Careful, CarefulSettings, EventId, Source};
 
     const CLUSTER: Cluster =
         Cluster { nodes: 3, receive_buffers: 16, send_buffers: 16, frame: 1000 };
@@ -122,7 +122,13 @@ mod tests {
         let ended = Mutex::new(Vec::new());
         let run = || {
             in_threads(&CLUSTER, layer, |me, end| {
-                assert_ne!(me, NodeId(1));
+                if me == NodeId(1) {
+                    // When both are there.
+                    (0..2)
+                        .try_for_each(|_| end.receive_message(Source::Any, EventId(1)).map(drop))?;
+                    panic!("of its own");
+                }
+                end.send_in_crowd(NodeId(1), EventId(1), "here")?;
                 let came = end.receive_message(NodeId(1), EventId(0)).map(drop);
                 ended.lock().unwrap().push(came.as_ref().unwrap_err().to_string());
                 came
@@ -131,6 +137,7 @@ mod tests {
         catch_unwind(AssertUnwindSafe(run)).unwrap_err();
         // One may hear of the other's end first.
         let ended = ended.into_inner().unwrap();
-        assert!(ended.len() == 2 && ended.iter().all(|it| it.ends_with("stopped")), "{ended:?}");
+        let told = |it: &String| it.ends_with("stopped") || it.ends_with("panicked");
+        assert!(ended.len() == 2 && ended.iter().all(told), "{ended:?}");
     }
 }

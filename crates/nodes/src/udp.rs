@@ -1,10 +1,10 @@
 //! Frames over UDP: one socket for all peers, a frame in each datagram.
 
+use crate::NodesError;
 use crate::address::Address;
-use crate::carrier::{NAP, Wire};
 use crate::meeting::NOTHING;
 use crate::memory::{Blocks, frame_memory};
-use crate::{NodesError, wait_to_send};
+use crate::wire::{NAP, Wire, wait_to_send};
 use bytes::{Bytes, BytesMut};
 use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg, setsockopt};
 use rustix::io::Errno;

@@ -82,7 +82,7 @@ pub trait Way {
 
 /// Runs an end. It says and hears what a node of a cluster does.
 pub fn run(args: &Args) -> Result<()> {
-    let mut carrier = Carrier::bind(&args.bind, BUFFERS, args.bytes)?;
+    let mut carrier = Carrier::bind(&args.bind, BUFFERS, args.bytes.max(1))?;
     say(&Said::Listens(carrier.address()?))?;
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;

@@ -17,7 +17,7 @@ use trunkline_transport::cstar::{
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An endpoint, the other end, and what a message has.
-pub struct Layered<'a, L> {
+pub struct Layered<'a, L: Layer> {
     endpoint: Endpoint<'a, L>,
     other: NodeId,
     /// What is sent, each time under another event.

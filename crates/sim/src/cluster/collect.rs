@@ -119,10 +119,18 @@ impl Cluster<'_> {
         let waits = waits.unwrap_or_else(|| "all nodes are at work".into());
         let refused: u64 = self.machines.iter().map(|it| it.node.counters().refused).sum();
         let requests: u64 = self.machines.iter().map(|it| it.node.counters().requests).sum();
-        if self.stood_still {
-            return format!(
-                "livelock: frames are exchanged and no program comes on; fragments were refused for want of buffers {refused} times and asked for again {requests} times; {waits}; give more buffers, or let less be outstanding"
-            );
+        match (self.stood_still, refused + requests) {
+            (false, _) => {}
+            (true, 0) => {
+                return format!(
+                    "livelock: the message layers exchange frames of their own and no program comes on; {waits}; give 'audit' and 'lease' longer times than nodes take for such frames, and neither 'literal' nor 'at_half'"
+                );
+            }
+            (true, _) => {
+                return format!(
+                    "livelock: frames are exchanged and no program comes on; fragments were refused for want of buffers {refused} times and asked for again {requests} times; {waits}; give more buffers, or let less be outstanding"
+                );
+            }
         }
         if self.quiet {
             return format!("deadlock: nothing is under way; {waits}");

@@ -150,6 +150,18 @@ fn a_livelock_is_named() {
     assert!(text.iter().any(|it| it.contains("livelock")), "{text:?}");
 }
 
+/// Nodes that ask each other whether anything was lost faster than they can answer are busy with that alone: buffers are no
+/// remedy.
+#[test]
+fn a_livelock_of_audits_is_told_from_one_of_buffers() {
+    let careful = "protocol = { kind = 'careful', audit = '1us' }\ntest = 'latency'";
+    let costs = "costs = 'hp'\n[costs.hp]\ninterrupt = '3us'";
+    let run = one(&format!("kind = 'fddi'\nnodes = 8\n{careful}\n{costs}"));
+    let text: Vec<String> = run.notes.iter().map(ToString::to_string).collect();
+    let named = |it: &String| it.contains("livelock") && it.contains("'audit'");
+    assert!(text.iter().any(named), "{text:?}");
+}
+
 #[test]
 fn the_same_seed_gives_the_same_run() {
     let keys = "kind = 'fddi'\nnodes = 6\nprotocol = 'traditional'\nloss = '3%'\ntest = { kind = 'all-to-all', rounds = 10 }";

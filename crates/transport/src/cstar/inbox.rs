@@ -61,8 +61,10 @@ pub(super) enum Put {
     New,
     /// It has come before.
     Copy,
-    /// It is numbered beyond reason, or too many events are open.
+    /// It is numbered beyond reason.
     Beyond,
+    /// So many events are open, and there is room for no more.
+    Crowded(usize),
 }
 
 /// Most fragments of a message, and how far one may be ahead of the first that is missing: a hostile peer's numbers cost no
@@ -138,8 +140,12 @@ impl Inbox {
     /// Whether a fragment of `from` may be: it is not numbered beyond reason, and not too many events are open.
     pub fn takes(&self, event: EventId, from: NodeId, fragment: u32) -> bool {
         let next = self.progress(event, from).map_or(0, |it| it.next);
-        let open = self.slots.len() < MOST_EVENTS || self.place(event).is_ok();
-        open && fragment.saturating_sub(next) < MOST_FRAGMENTS
+        self.has_room(event) && fragment.saturating_sub(next) < MOST_FRAGMENTS
+    }
+
+    /// Whether an event is open, or can be.
+    fn has_room(&self, event: EventId) -> bool {
+        self.slots.len() < MOST_EVENTS || self.place(event).is_ok()
     }
 
     /// Stores a fragment, if it [takes](Inbox::takes) it and has not got it.
@@ -165,6 +171,9 @@ impl Inbox {
     #[inline(never)]
     fn put_beside(&mut self, event: EventId, flags: Flags, stored: Stored) -> Put {
         self.unfold();
+        if !self.has_room(event) {
+            return Put::Crowded(self.slots.len());
+        }
         if !self.takes(event, stored.from, stored.fragment) {
             return Put::Beyond;
         }

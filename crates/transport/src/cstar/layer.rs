@@ -1,6 +1,8 @@
 //! The interface of a message layer, which both protocols have in common.
 
-use super::{BufferId, Delivery, EventId, Fragment, Frame, FrameError, NodeId, Source, Tally};
+use super::{
+    BufferId, Cluster, Delivery, EventId, Fragment, Frame, FrameError, NodeId, Source, Tally,
+};
 use bytes::Bytes;
 use std::fmt;
 use thiserror::Error;
@@ -13,6 +15,16 @@ use trunkline_core::{Span, Time};
 /// that [`expire`](Layer::expire) is called then, unless something else comes first. After any call it asks for a
 /// [`failure`](Layer::failure). Instants never go back from one call to the next.
 pub trait Layer: fmt::Debug + Send {
+    /// Which node's end it is.
+    fn node(&self) -> NodeId;
+
+    /// What it takes the cluster for.
+    fn cluster(&self) -> &Cluster;
+
+    /// What the layers of all nodes must have alike, by name: else they would wait for each other, or take each other's frames
+    /// for what they are not.
+    fn terms(&self) -> Vec<(&'static str, String)>;
+
     /// Takes a fragment to be sent.
     ///
     /// # Errors
@@ -172,10 +184,20 @@ pub enum Failure {
         event: EventId,
     },
     /// Received fragments fill the adapter and the memory for copies: only a deadlock is left.
-    #[error("the memory for received fragments is full: {bytes} bytes wait to be received")]
+    #[error(
+        "the memory for received fragments is full: {bytes} bytes wait to be received; receive before so much is sent ahead, or give more 'memory'"
+    )]
     Memory {
         /// Bytes copied out of the adapter.
         bytes: u64,
+    },
+    /// Fragments of too many events wait.
+    #[error(
+        "fragments of {events} events wait to be received, and there is room for no more: receive before so much is sent ahead"
+    )]
+    Events {
+        /// Events.
+        events: usize,
     },
     /// A peer asks for, or says, what it cannot.
     #[error("{peer} breaks the protocol: {what}")]

@@ -178,9 +178,10 @@ impl Careful {
     /// A fragment could not be stored.
     #[cold]
     fn is_misplaced(&mut self, peer: NodeId, event: EventId, why: Put) {
-        let what = "its fragments are numbered beyond reason, or its events too many";
+        let what = "its fragments are numbered beyond reason";
         self.fail(match why {
             Put::Copy => Failure::Disordered { peer, event },
+            Put::Crowded(events) => Failure::Events { events },
             _ => Failure::Protocol { peer, what },
         });
     }

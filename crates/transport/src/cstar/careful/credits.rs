@@ -154,20 +154,23 @@ impl Careful {
     }
 
     /// Copies frames of a peer out of the adapter if it has used up half its window and the application does not receive:
-    /// two for each that comes, so that an update is due before the window is closed.
+    /// two for each that comes, so that an update is due before the window is closed. Those whose buffers go back to the pool
+    /// do not count: they open no window.
     #[inline(never)]
     pub(super) fn copy_out(&mut self, from: NodeId) {
-        for _ in 0..2 {
+        let mut left = 2;
+        while left > 0 {
             let peer = self.peer(from);
             if peer.has_half() {
                 return;
             }
             // What is reserved is no right to stay here: it is done with when its message is.
-            let window = peer.window + peer.lent;
+            let (window, opens) = (peer.window + peer.lent, peer.reserved == 0);
             let keep = (window / 4).min(window.saturating_sub(2 + window / 2));
             if peer.held <= keep || !self.copy_out_latest(from) {
                 return;
             }
+            left -= u32::from(opens);
         }
     }
 

@@ -196,6 +196,30 @@ fn neighbours(grid: Grid, me: NodeId, buffers: u32) -> Result<Peers, ClusterErro
 }
 
 impl Layer for Careful {
+    fn node(&self) -> NodeId {
+        self.me
+    }
+
+    fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// The size of windows and what they are lent and reserved by; whether nodes hand on.
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        let Cluster { nodes, receive_buffers, frame, .. } = self.cluster;
+        let CarefulSettings { lease, reserve, grid, .. } = self.settings;
+        let none = || "none".to_owned();
+        vec![
+            ("the message layer", "careful".into()),
+            ("nodes", nodes.to_string()),
+            ("receive buffers", receive_buffers.to_string()),
+            ("bytes of a frame", frame.to_string()),
+            ("lease", lease.map_or_else(none, |it| it.to_string())),
+            ("reserve", reserve.map_or_else(none, |it| it.to_string())),
+            ("grid", grid.map_or_else(none, |it| it.to_string())),
+        ]
+    }
+
     fn send(&mut self, now: Time, fragment: Fragment) -> Result<(), Blocked> {
         self.ask(&fragment);
         if let Some(peer) = self.closed(fragment.to) {

@@ -3,6 +3,7 @@
 use super::tests::{AT, cluster, fragment, to};
 use super::*;
 use crate::cstar::Flags;
+use crate::cstar::careful::peer::Peer;
 use crate::cstar::careful::reserve::MOST_ASKED;
 use trunkline_core::Span;
 
@@ -206,4 +207,29 @@ fn who_asks_beyond_reason_is_reported() {
     let mut other = reserver(0);
     other.arrive(AT, Frame { asks: MOST_ASKED + 1, ..frame });
     assert!(matches!(other.failure(), Some(Failure::Protocol { peer: NodeId(1), .. })));
+}
+
+/// However much room a message had, a peer that may send no more data gets an update, although nothing is received: frames
+/// are copied out until its window opens again. What goes back to the pool opens none.
+#[test]
+fn a_window_opens_again_behind_what_was_reserved() {
+    let mut one = reserver(1);
+    one.send(AT, fragment(to(0), 1)).unwrap();
+    let frame = one.transmit(AT).unwrap();
+    for (reserved, owed) in (0..40).flat_map(|reserved| [(reserved, 0), (reserved, 1)]) {
+        // It has two credits; what it does not have and is not owed is held.
+        let held = 3 + reserved - 2 - owed;
+        let mut node = reserver(0);
+        *node.peer(NodeId(1)) = Peer { theirs: 2, reserved, owed, expected: held, ..Peer::new(3) };
+        for fragment in 0..held {
+            let buffer = Some(node.take_buffer(NodeId(1), 1));
+            let data = Bytes::from_static(b"kept");
+            let stored = Stored { from: NodeId(1), fragment, data, buffer };
+            node.inbox.put(EventId(0), Flags::default(), stored);
+        }
+        node.arrive(AT, Frame { counter: held, ..frame.clone() });
+        assert_eq!(node.failure(), None);
+        let update = node.transmit(AT);
+        assert!(update.is_some_and(|it| it.grant > 1), "{reserved} reserved, {owed} owed");
+    }
 }

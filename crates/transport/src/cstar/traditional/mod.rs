@@ -7,6 +7,7 @@
 //! more outstanding than they have buffers can be busy with refusing and repeating for ever.
 
 mod list;
+mod requests;
 mod settings;
 mod store;
 #[cfg(test)]
@@ -19,14 +20,12 @@ use super::frame::Head;
 use super::inbox::{Inbox, Stored};
 use super::numbers::Numbers;
 use super::{
-    Blocked, BufferId, Cluster, ClusterError, Counters, Delivery, Destination, Entry, EventId,
-    Failure, Flags, Fragment, Frame, FrameError, Kind, Layer, Memory, NodeId, Operation, Source,
-    Tally,
+    Blocked, BufferId, Cluster, ClusterError, Counters, Delivery, Destination, EventId, Failure,
+    Flags, Fragment, Frame, FrameError, Kind, Layer, Memory, NodeId, Operation, Source, Tally,
 };
 use bytes::{Buf, Bytes};
-use list::{entries, fragments};
 use std::collections::{BTreeSet, VecDeque};
-use store::{Label, Store};
+use store::Store;
 use trunkline_core::{Span, Time};
 
 /// The operations of Appendix A when a fragment is sent.
@@ -275,104 +274,32 @@ impl Traditional {
         }
     }
 
-    fn answer(&mut self, to: NodeId, event: EventId, first: u32) {
-        let mut frame = self.frame(Kind::Acknowledgement, Destination::Node(to), self.latest);
-        frame.list.push(Entry { event, first, following: 0 });
-        self.counters.acknowledgements += 1;
-        self.out.push_back(frame);
-    }
-
-    /// Asks a peer for what is missing of it and has not been asked for: what is before something that has come. What has
-    /// just been refused is left for the next time.
-    fn ask_for_holes(&mut self, from: NodeId, but: Option<(EventId, u32)>) {
-        if self.inbox.is_simple() {
-            return;
-        }
-        let holes: Vec<(EventId, u32)> = self.inbox.holes(from).take(MOST_REQUESTED).collect();
-        let room = MOST_REQUESTED.saturating_sub(self.requested.len()).min(MOST_ASKED);
-        let new = holes.into_iter().filter(|&(event, fragment)| {
-            Some((event, fragment)) != but && self.requested.insert((from, event, fragment))
-        });
-        let missing: Vec<(EventId, u32)> = new.take(room).collect();
-        self.ask(from, &missing);
-    }
-
-    fn ask(&mut self, from: NodeId, missing: &[(EventId, u32)]) {
-        if missing.is_empty() {
-            return;
-        }
-        let mut frame = self.frame(Kind::Request, Destination::Node(from), self.latest);
-        frame.list = entries(missing);
-        self.counters.requests += missing.len() as u64;
-        self.out.push_back(frame);
-    }
-
-    /// A peer acknowledges fragments.
-    fn acknowledged_list(&mut self, frame: &Frame) {
-        self.tally.note(Operation::ImplicitAck);
-        for (event, number) in frame.list.iter().flat_map(fragments) {
-            if let Some(label) = self.store.find(frame.from, event, number) {
-                self.store.has(frame.from, &label);
-            }
-        }
-        self.memory.send = self.store.len();
-    }
-
-    /// A peer asks for fragments. Those that are not sent yet it will get in their time; those that it has acknowledged
-    /// since are of no use to it: its request was overtaken.
-    fn requested_list(&mut self, frame: &Frame) {
-        self.tally.note(Operation::CheckRetransmission);
-        let claimed = self.claimed(frame.complete, frame.event);
-        for (event, number) in frame.list.iter().flat_map(fragments) {
-            match self.store.find(frame.from, event, number) {
-                Some(label) => self.repeat(frame.from, &label),
-                None if event < claimed => {
-                    let what = "it asks for what it has acknowledged";
-                    self.failure.get_or_insert(Failure::Protocol { peer: frame.from, what });
-                }
-                None => {}
-            }
-        }
-    }
-
-    fn repeat(&mut self, to: NodeId, label: &Label) {
-        let Some(descriptor) = self.store.get(label) else { return };
-        let &(event, _, fragment) = label;
-        let (flags, data) = (descriptor.flags, descriptor.data.clone());
-        let frame = self.frame(Kind::Traditional, Destination::Node(to), event);
-        let wants_ack = self.is_short() || self.waits.is_some_and(|it| it.what == Awaited::Buffers);
-        self.counters.again += 1;
-        self.out.push_back(Frame { flags, fragment, data, again: true, wants_ack, ..frame });
-    }
-
     fn awaits(&mut self, now: Time, what: Awaited) {
         if self.waits.is_none_or(|waits| waits.what != what) {
             let timeout = self.settings.timeout;
             self.waits = Some(Waits { what, deadline: now + timeout, timeout });
         }
     }
-
-    /// Asks for what is missing of an event, whether or not it was asked for: all of what its nodes may have sent.
-    fn ask_for_event(&mut self, source: Source, event: EventId) {
-        let nodes: Vec<NodeId> = match source {
-            Source::Node(node) => vec![node],
-            Source::Any => self.cluster.others(self.me).collect(),
-        };
-        for node in nodes {
-            let missing = self.inbox.missing(event, node).map(|number| (event, number));
-            let missing: Vec<(EventId, u32)> = missing.take(MOST_ASKED).collect();
-            self.requested.extend(missing.iter().map(|&(event, number)| (node, event, number)));
-            self.ask(node, &missing);
-        }
-    }
 }
 
-/// Most fragments that one request asks for.
-const MOST_ASKED: usize = 256;
-/// Most fragments that are asked for and have not come.
-const MOST_REQUESTED: usize = 1 << 12;
-
 impl Layer for Traditional {
+    fn node(&self) -> NodeId {
+        self.me
+    }
+
+    fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        let Cluster { nodes, frame, .. } = self.cluster;
+        vec![
+            ("the message layer", "traditional".into()),
+            ("nodes", nodes.to_string()),
+            ("bytes of a frame", frame.to_string()),
+        ]
+    }
+
     fn send(&mut self, now: Time, fragment: Fragment) -> Result<(), Blocked> {
         if self.is_full() {
             self.awaits(now, Awaited::Buffers);

@@ -1,6 +1,8 @@
 //! A traditional node by itself, and two that talk over a network that loses.
 
+use super::requests::{MOST_ASKED, MOST_REQUESTED};
 use super::*;
+use crate::cstar::Entry;
 
 const AT: Time = Time::ZERO;
 
