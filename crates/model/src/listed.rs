@@ -3,6 +3,7 @@
 use crate::engine::short_test;
 use crate::flow::{Flow, alongside, is_bulk};
 use crate::group::{self, stage_name, writes};
+use crate::medium;
 use crate::message::{Terms, one_way};
 use crate::prediction::{Figure, Prediction, Term, What};
 use crate::speech::Packet;
@@ -44,6 +45,7 @@ pub(crate) fn predict(
     fills_units(&traffic.workload, shape, name)?;
     let flow = Flow::new(network, index, 0)?;
     flow.uncovered_but_loss(network).map_or(Ok(()), Err)?;
+    flow.carries(network)?;
     if flow.there.from.0.interface.requests.is_some() {
         return Err(format!("{name} behind an interface with a limit on requests"));
     }
@@ -68,6 +70,8 @@ fn of_write(
     let course = Course::new(network, listed, flow, (&traffic.workload, write))?;
     let formula = &course.formula;
     crowded(network, flow, shape, formula.together).map_or(Ok(()), Err)?;
+    let unit = shape.unit + shape.header;
+    medium::fits(network, &[(flow, formula.together.saturating_mul(unit.into()), unit)])?;
     let millibytes = f64::from(shape.unit) * 1e12 / formula.interval.max(1e-9);
     let rate = Throughput::from_millibytes_per_second(millibytes as u64);
     let made = |size, what, value, terms| {

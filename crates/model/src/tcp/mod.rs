@@ -13,6 +13,7 @@ mod times;
 pub(crate) use connection::Connection;
 
 use crate::flow::{Flow, alongside, is_bulk};
+use crate::medium;
 use crate::prediction::Prediction;
 use crate::way::Resource;
 use flow::Greedy;
@@ -88,6 +89,8 @@ fn greedy<'a>(
             flows.push(Greedy::new(network, traffic, number, write)?);
         }
     }
+    let windows: Vec<medium::Window<'_>> = flows.iter().map(Greedy::under_way).collect();
+    medium::fits(network, &windows)?;
     Ok(flows)
 }
 

@@ -3,6 +3,7 @@
 mod against_simulator;
 mod common;
 mod costs;
+mod media;
 mod messages;
 mod processors;
 mod published_hawley1989;
