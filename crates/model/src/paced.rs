@@ -34,12 +34,8 @@ pub(crate) fn predict(
     }
     let interval = Throughput::from(rate).time_for(u64::from(size));
     if let Some(channel) = flows[0].channel() {
-        accompanied(network, index, &flows)?;
-        if flows.len() > 1 {
-            return Err("several paced flows on a shared medium".into());
-        }
-        let paced = medium::Paced { traffic, size, interval, duration };
-        return medium::paced(network, &flows[0], channel, paced, list, notes);
+        let paced = medium::Paced { network, index, size, interval, duration };
+        return medium::paced(paced, &flows, channel, list, notes);
     }
     let (service, resource) = busiest(&flows[0], size);
     let count = flows.len() as u64;

@@ -88,7 +88,7 @@ impl Course {
         let last = one_way_in_turn(&mut terms, there, bytes, Some(self));
         self.lead = echo(there, back, last, answer);
         one_way_in_turn(&mut terms, back, answer, Some(self));
-        self.base = self.base + terms.total();
+        self.base += terms.total();
         self.trouble.take().map_or(Ok(terms), Err)
     }
 }

@@ -3,6 +3,7 @@
 mod against_simulator;
 mod common;
 mod costs;
+mod drawn_media;
 mod media;
 mod messages;
 mod processors;

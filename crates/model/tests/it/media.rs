@@ -8,7 +8,7 @@ fn scenario(medium: &str, stations: usize, traffic: &str) -> Scenario {
     let hosts: String = (0..stations).map(|it| format!("[[host]]\nname = \"h{it}\"\n")).collect();
     let names: Vec<String> = (0..stations).map(|it| format!("\"h{it}\"")).collect();
     let text = format!(
-        "stop_after = \"1h\"\n{hosts}[[medium]]\nname = \"m\"\nstations = [{}]\n{medium}\n{traffic}\n",
+        "stop_after = \"1h\"\nsamples = \"all\"\n{hosts}[[medium]]\nname = \"m\"\nstations = [{}]\n{medium}\n{traffic}\n",
         names.join(",")
     );
     let cells =
@@ -79,10 +79,11 @@ fn range(found: &Predictions) -> Option<[f64; 2]> {
     let text =
         found.notes.iter().find_map(|note| note.text.split_once("the mean delay is between "))?.1;
     let (least, most) = text.split_once(" and ")?;
+    let most = most.split(':').next()?;
     Some([least, most].map(nanos))
 }
 
-fn nanos(text: &str) -> f64 {
+pub(crate) fn nanos(text: &str) -> f64 {
     let digits = text.find(|letter: char| letter != '.' && !letter.is_ascii_digit()).unwrap();
     let unit = match &text[digits..] {
         "ns" => 1.0,
@@ -185,4 +186,169 @@ fn messages_to_an_idle_medium() {
             }
         }
     }
+}
+
+/// Bytes per second that come of a traffic between `from` and `to` seconds.
+fn carried(run: &trunkline_engine::Run, name: &str, [from, to]: [f64; 2]) -> f64 {
+    let traffic = run.traffic.iter().find(|it| it.name == name).unwrap();
+    let ends = traffic.samples.iter().map(|it| (it.end.as_nanos() as f64 / 1e9, it.size));
+    let bytes: u64 = ends.filter(|(end, _)| (from..to).contains(end)).map(|(_, size)| size).sum();
+    bytes as f64 / (to - from)
+}
+
+fn throughput(found: &Predictions, name: &str) -> Option<f64> {
+    let of = |what: What| found.list.iter().find(|it| it.traffic == name && it.what == what);
+    match of(What::Throughput)?.value {
+        Figure::Rate(rate) => Some(rate.millibytes_per_second() as f64 / 1e3),
+        _ => None,
+    }
+}
+
+/// `count` stations, each of which sends datagrams to the next.
+fn everybody(count: usize, size: u32, rates: impl Fn(usize) -> u64, seconds: u32) -> String {
+    let each = |station: usize| {
+        let to = (station + 1) % count;
+        let rate = rates(station);
+        format!(
+            "[[traffic]]\nname = \"h{station}\"\nkind = \"paced\"\nfrom = \"h{station}\"\nto = \"h{to}\"\nsize = {size}\nrate = \"{rate}bit/s\"\nduration = \"{seconds}s\"\n"
+        )
+    };
+    (0..count).map(each).collect()
+}
+
+const FULL: [(&str, &str, u64, f64); 9] = [
+    (
+        "half-duplex",
+        "kind = \"half-duplex\"\nrate = \"10Mbit/s\"\ndelay = \"30us\"\nturnaround = \"17us\"",
+        10_000_000,
+        0.002,
+    ),
+    (
+        "ring",
+        "kind = \"token-ring\"\nrate = \"4Mbit/s\"\ndelay = \"100us\"\nhold = \"0s\"",
+        4_000_000,
+        0.002,
+    ),
+    ("ring long", "kind = \"token-ring\"\nrate = \"16Mbit/s\"\ndelay = \"2ms\"", 16_000_000, 0.01),
+    (
+        "ring early",
+        "kind = \"token-ring\"\nrate = \"16Mbit/s\"\ndelay = \"2ms\"\nearly_release = true\nhold = \"3ms\"",
+        16_000_000,
+        0.01,
+    ),
+    ("fddi", "kind = \"fddi\"\nrate = \"100Mbit/s\"\ndelay = \"500us\"", 100_000_000, 0.02),
+    (
+        "bus",
+        "kind = \"bus\"\nrate = \"10Mbit/s\"\ndelay = \"0s\"\noverhead = \"24us\"\norder = \"turns\"\nburst = 2000",
+        10_000_000,
+        0.002,
+    ),
+    (
+        "bus listed",
+        "kind = \"bus\"\nrate = \"10Mbit/s\"\ndelay = \"0s\"\noverhead = \"24us\"\nburst = 64",
+        10_000_000,
+        0.002,
+    ),
+    (
+        "wideband",
+        "kind = \"wideband\"\nrate = \"2316305bit/s\"\ndelay = \"265ms\"",
+        2_316_305,
+        0.02,
+    ),
+    (
+        "csma",
+        "kind = \"csma-cd\"\nrate = \"10Mbit/s\"\ndelay = \"12us\"\nframing = \"ethernet\"",
+        10_000_000,
+        0.07,
+    ),
+];
+
+/// Stations that all ask for more than their part: the medium carries what the formula says, exactly but for whole frames of
+/// the TTRT, and for collisions, of which the formula is an estimate.
+#[test]
+fn stations_that_fill_a_medium() {
+    for (name, medium, rate, bound) in FULL {
+        for stations in [1usize, 2, 3, 10, 30] {
+            for size in [100, 1000, 1400] {
+                let hosts = stations.max(2);
+                let seconds = if name == "wideband" { 20 } else { 2 };
+                let mut traffic = everybody(hosts, size, |_| 2 * rate, seconds);
+                if stations == 1 {
+                    traffic = paced("h0", size, &format!("{}bit/s", 2 * rate), seconds);
+                }
+                let medium = format!(
+                    "{medium}\nlimit = \"{}KiB\"",
+                    if name == "wideband" { 400 } else { 64 }
+                );
+                let scenario = scenario(&medium, hosts, &traffic);
+                let found = predictions(&scenario).unwrap();
+                let run = trunkline_sim::run(&scenario).unwrap();
+                let names = || (0..stations).map(|it| format!("h{it}"));
+                let seen: f64 = names()
+                    .map(|it| carried(&run, &it, [f64::from(seconds) / 2.0, seconds.into()]))
+                    .sum();
+                let formula: Option<f64> = names().map(|it| throughput(&found, &it)).sum();
+                let case = format!("{name}, {stations} stations, {size} bytes: {:?}", found.notes);
+                let formula = formula.unwrap_or_else(|| panic!("{case}"));
+                // The first and the last frame of the second may count or not.
+                let edge = f64::from(2 * stations as u32 * size) / seen / f64::from(seconds);
+                match name == "csma" && stations > 1 {
+                    true if size == 100 => {
+                        assert!((0.5..1.0).contains(&(formula / seen)), "{formula} {seen} {case}")
+                    }
+                    true => assert!(off(formula, seen) < bound + edge, "{formula} {seen} {case}"),
+                    false => assert!(off(formula, seen) < bound + edge, "{formula} {seen} {case}"),
+                }
+            }
+        }
+    }
+}
+
+/// Stations of which each sends less often than all can once: the mean delay of each is in its range, and no datagram's
+/// above it.
+#[test]
+fn stations_that_leave_a_medium_idle_in_part() {
+    let mut told = 0;
+    for (name, medium, rate, _) in FULL {
+        for (stations, size, load) in [
+            (2usize, 100, 40),
+            (2, 1000, 75),
+            (3, 1000, 40),
+            (3, 100, 75),
+            (10, 1000, 10),
+            (10, 100, 75),
+            (30, 1000, 75),
+        ] {
+            let base = rate / 100 * load / stations as u64;
+            let rates = |it: usize| base * (100 + 7 * it as u64 % 13) / 112;
+            let seconds = if name == "wideband" { 20 } else { 3 };
+            let scenario = scenario(medium, stations, &everybody(stations, size, rates, seconds));
+            let found = predictions(&scenario).unwrap();
+            let run = trunkline_sim::run(&scenario).unwrap();
+            for traffic in &run.traffic {
+                let own = found.list.iter().filter(|it| it.traffic == traffic.name);
+                let Some(most) = own.into_iter().find(|it| it.what == What::DelayAtMost) else {
+                    continue;
+                };
+                let most = most.value.time().unwrap().as_nanos() as f64;
+                let least = range(&found).unwrap()[0];
+                let delays =
+                    traffic.samples.iter().map(|it| it.end.since(it.start).as_nanos() as f64);
+                let (shortest, longest) =
+                    delays.fold((f64::MAX, 0.0), |(a, b): (f64, f64), it| (a.min(it), b.max(it)));
+                let case = format!(
+                    "{name}, {stations} stations, {size} bytes, {load} %, {}",
+                    traffic.name
+                );
+                let near = 200.0;
+                assert!(longest <= most + near, "{longest} {most} {case}");
+                assert!(
+                    shortest + near >= least || name.contains("ring") || name == "fddi",
+                    "{shortest} {least} {case}"
+                );
+                told += 1;
+            }
+        }
+    }
+    assert!(told > 200, "{told}");
 }

@@ -96,8 +96,11 @@ pub(super) trait ByFormula {
         alone.delay
     }
 
-    /// The least time between frames of one station at which each finds the medium idle, waits apart.
-    fn clear(&self, alone: &Alone, ask: Ask) -> Span;
+    /// The longest time from one turn of a station to its next one if each of `asks`, of as many stations, is sent once in it.
+    ///
+    /// # Errors
+    /// Why no formula says so.
+    fn once(&self, alone: &Alone, asks: &[Ask]) -> Result<Span, String>;
 
     /// What stations get that always have frames like these, one `ask` for each.
     ///
@@ -149,10 +152,14 @@ impl Alone {
         self.access.by_formula().map_or(self.delay, |it| it.way(self, from, to))
     }
 
-    /// The least time between the frames of a lone station at which each finds the medium idle; what they wait for their
-    /// turn is not in it.
-    pub fn clear(&self, ask: Ask) -> Span {
-        self.access.by_formula().map_or(Span::MAX, |it| it.clear(self, ask))
+    /// The longest time from one turn of a station to its next one if each of `asks`, of as many stations, is sent once in it.
+    /// Whose frames are no closer than that finds none of its own ahead.
+    ///
+    /// # Errors
+    /// Why no formula says so.
+    pub fn once(&self, asks: &[Ask]) -> Result<Span, String> {
+        let known = self.access.by_formula().ok_or("how its stations take turns")?;
+        known.once(self, asks)
     }
 
     /// What stations get that always have frames like these, one `ask` for each.

@@ -76,8 +76,8 @@ impl ByFormula for BusSettings {
         Ok(Turn { end, ..Turn::at(start, ask, alone.length(&ask)) })
     }
 
-    fn clear(&self, alone: &Alone, ask: Ask) -> Span {
-        self.keeps(alone, &ask)
+    fn once(&self, alone: &Alone, asks: &[Ask]) -> Result<Span, String> {
+        Ok(asks.iter().map(|ask| self.keeps(alone, ask)).sum())
     }
 
     fn saturated(&self, alone: &Alone, asks: &[Ask]) -> Result<Saturated, String> {

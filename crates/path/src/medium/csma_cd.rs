@@ -123,15 +123,19 @@ impl ByFormula for CsmaCdSettings {
         Ok(Turn::at(ask.ready.max(free), ask, self.lasts(alone, &ask)))
     }
 
-    fn clear(&self, alone: &Alone, ask: Ask) -> Span {
-        self.lasts(alone, &ask) + self.gap_of(alone)
+    fn once(&self, alone: &Alone, asks: &[Ask]) -> Result<Span, String> {
+        match asks {
+            [ask] => Ok(self.lasts(alone, ask) + self.gap_of(alone)),
+            _ => Err("waits for collisions, which chance decides".into()),
+        }
     }
 
     /// E = P / (P + W T), W = (1 − A) / A, A = (1 − 1/Q)^(Q − 1), for Q stations that each try with probability 1/Q in slots
     /// of T that a collision fills.
     fn saturated(&self, alone: &Alone, asks: &[Ask]) -> Result<Saturated, String> {
         let stations = asks.len() as f64;
-        let frames: Span = asks.iter().map(|ask| self.clear(alone, *ask)).sum();
+        let each = |ask: &Ask| self.lasts(alone, ask) + self.gap_of(alone);
+        let frames: Span = asks.iter().map(each).sum();
         let success = (1.0 - 1.0 / stations).powf(stations - 1.0);
         let slot = alone.time_of(self.slot_bits.into()).as_nanos() as f64;
         let lost = stations * (1.0 - success) / success * slot;

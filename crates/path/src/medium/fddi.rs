@@ -107,8 +107,16 @@ impl ByFormula for FddiSettings {
         Ring::alone(alone, self.station_latency).way(from, to)
     }
 
-    fn clear(&self, alone: &Alone, ask: Ask) -> Span {
-        alone.length(&ask) + self.rotation(alone, 1)
+    fn once(&self, alone: &Alone, asks: &[Ask]) -> Result<Span, String> {
+        let frames: Span = asks.iter().map(|ask| alone.length(ask)).sum();
+        let all = frames + self.rotation(alone, asks.len());
+        match all < self.ttrt {
+            true => Ok(all),
+            false => Err(format!(
+                "tokens that may come late, rotations of {all} with a ttrt of {}",
+                self.ttrt
+            )),
+        }
     }
 
     /// n (T − D) / (n T + D), the part of the time in which n stations send.

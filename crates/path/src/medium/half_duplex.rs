@@ -57,8 +57,8 @@ impl ByFormula for HalfDuplexSettings {
         Ok(Turn::at(ask.ready.max(free), ask, alone.length(&ask)))
     }
 
-    fn clear(&self, alone: &Alone, ask: Ask) -> Span {
-        alone.length(&ask)
+    fn once(&self, alone: &Alone, asks: &[Ask]) -> Result<Span, String> {
+        self.saturated(alone, asks).map(|all| all.cycle)
     }
 
     fn saturated(&self, alone: &Alone, asks: &[Ask]) -> Result<Saturated, String> {

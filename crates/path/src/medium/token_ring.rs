@@ -83,10 +83,13 @@ impl ByFormula for TokenRingSettings {
         Ring::alone(alone, self.station_latency).way(from, to)
     }
 
-    fn clear(&self, alone: &Alone, ask: Ask) -> Span {
+    fn once(&self, alone: &Alone, asks: &[Ask]) -> Result<Span, String> {
         let ring = Ring::alone(alone, self.station_latency);
-        let first = Turn::at(Time::ZERO, ask, alone.length(&ask));
-        self.released(alone, &ring, first).since(Time::ZERO) + ring.round
+        let turn = |ask: &Ask| {
+            let only = Turn::at(Time::ZERO, *ask, alone.length(ask));
+            self.released(alone, &ring, only).since(Time::ZERO)
+        };
+        Ok(asks.iter().map(turn).sum::<Span>() + ring.round)
     }
 
     fn saturated(&self, alone: &Alone, asks: &[Ask]) -> Result<Saturated, String> {

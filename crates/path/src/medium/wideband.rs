@@ -142,8 +142,19 @@ impl ByFormula for WidebandSettings {
         Ok(sent)
     }
 
-    fn clear(&self, _: &Alone, _: Ask) -> Span {
-        self.frame
+    fn once(&self, alone: &Alone, asks: &[Ask]) -> Result<Span, String> {
+        let lengths =
+            asks.iter().map(|ask| self.whole(alone, ask)).collect::<Result<Vec<_>, _>>()?;
+        let largest = asks.iter().map(|ask| ask.bytes).max().unwrap_or(1);
+        let each = u64::from(self.datagrams.min(self.usable / largest.max(1)).max(1));
+        let all = self.frame.scaled((asks.len() as u64).div_ceil(each), 1);
+        if all > self.reservation + self.frame {
+            return Err("reservations that may lapse".into());
+        }
+        // Behind those of the same frame.
+        let ahead = (asks.len() as u64).min(each) - 1;
+        let longest = lengths.into_iter().max().unwrap_or_default();
+        Ok(all + longest.scaled(ahead, 1))
     }
 
     fn saturated(&self, alone: &Alone, asks: &[Ask]) -> Result<Saturated, String> {
@@ -158,7 +169,9 @@ impl ByFormula for WidebandSettings {
             frames: vec![f64::from(each) / asks.len() as f64; asks.len()],
             formula: "frame, in which min(datagrams, ⌊usable / packet⌋) go",
             source: "RFC 1030 §7 and Appendix I",
-            estimate: None,
+            estimate: (asks.len() > 1).then(|| {
+                "an equal part of what all get; more or less comes to each by the order of asking and by whose reservations lapse".into()
+            }),
         })
     }
 }
