@@ -339,6 +339,7 @@ fn transfer(
         ));
     }
     notes.extend(crowding(network, group, first));
+    notes.extend(medium::ends_note(traffic, flow, cycle.block, total));
     let held = WAITING + group.under_way(first).unwrap_or(0);
     notes.extend(short_test(traffic, held, cycle.claim.bytes, served.cycle));
     notes.extend(serial::note(network, group, first, (&own, served, total)));

@@ -88,8 +88,9 @@ impl<'a> Group<'a> {
                 if let Some(why) = flow.uncovered(network) {
                     return Err(why);
                 }
-                flow.carries(network)?;
-                flows.push(flow);
+                let speech = flow.there.speech;
+                let outstanding = speech.outstanding.map_or(u64::MAX, u64::from);
+                flows.push(flow.of_transfer(network, (write.min(speech.block), outstanding))?);
                 sizes.push(write);
             }
         }

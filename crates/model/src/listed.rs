@@ -43,9 +43,8 @@ pub(crate) fn predict(
     covered(traffic, name)?;
     let shape = (listed.entry.shape)(&listed.values);
     fills_units(&traffic.workload, shape, name)?;
-    let flow = Flow::new(network, index, 0)?;
+    let flow = Flow::new(network, index, 0)?.of_transfer(network, (shape.unit, u64::MAX))?;
     flow.uncovered_but_loss(network).map_or(Ok(()), Err)?;
-    flow.carries(network)?;
     if flow.there.from.0.interface.requests.is_some() {
         return Err(format!("{name} behind an interface with a limit on requests"));
     }
@@ -101,6 +100,7 @@ fn of_write(
     let told = |text: String| Note::of_traffic(&traffic.name, NoteKind::Assumed, text);
     let mut notes: Vec<Note> = slots(listed, flow, &course.path).map(told).into_iter().collect();
     notes.extend(formula.assumes.map(|text| told(text.into())));
+    notes.extend(medium::ends_note(traffic, flow, shape.unit, total));
     notes.extend(course.range(network, traffic, (listed, flow), total));
     let held = WAITING + u64::from(shape.unit);
     notes.extend(short_test(traffic, held, write.into(), rate.time_for(write.into())));

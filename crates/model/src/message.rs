@@ -271,6 +271,11 @@ fn carrying(
 }
 
 fn queued(terms: &mut Terms, stage: &Stage, packets: &[Packet]) {
+    if let Some(rule) = stage.channel().and_then(|channel| channel.alone.rule()) {
+        let name = (rule.name, rule.formula, rule.source);
+        let wait = stage.wait(packets);
+        return terms.add(name, &stage.place, Cause::Queue, wait, wait.to_string());
+    }
     let numbers = match stage.turns {
         None => format!("standing queue of {}", stage.queue),
         Some(Turns { others, quantum, time }) => format!(

@@ -2,9 +2,11 @@
 
 mod course;
 mod paced;
+mod transfer;
 
 pub(crate) use course::{Course, conversation, in_time, phase_note};
 pub(crate) use paced::{Paced, predict as paced};
+pub(crate) use transfer::ends_note;
 
 use crate::flow::Flow;
 use crate::formula::general::bit_time;
@@ -141,19 +143,6 @@ impl Flow<'_> {
         let stages = self.there.way.stages.iter().chain(&self.back.way.stages);
         stages.into_iter().find_map(|stage| Some((stage.resource, *stage.channel()?)))
     }
-
-    /// Whether formulas for transfers hold: answers take turns with data on a shared channel.
-    ///
-    /// # Errors
-    /// Why they do not.
-    pub fn carries(&self, network: &Network<'_>) -> Result<(), String> {
-        self.channel().map_or(Ok(()), |(resource, _)| {
-            let name = stage_name(network, resource);
-            Err(format!(
-                "transfers over the shared medium {name}, where answers take turns with data"
-            ))
-        })
-    }
 }
 
 /// Bytes that a flow may have under way, and those of a packet.
@@ -167,7 +156,14 @@ pub(crate) fn fits(network: &Network<'_>, flows: &[Window<'_>]) -> Result<(), St
     let mut queues: BTreeMap<Resource, Queue> = BTreeMap::new();
     for &(flow, bytes, packet) in flows {
         for crossing in &flow.route.there {
-            let Some(Over::Fabric(number, _, lines)) = way(network, crossing) else { continue };
+            let (number, lines) = match way(network, crossing) {
+                Some(Over::Fabric(number, _, lines)) => (number, lines),
+                Some(Over::Channel(..)) => {
+                    alone_fits(network, crossing, (bytes, packet))?;
+                    continue;
+                }
+                None => continue,
+            };
             let first = lines[0];
             for line in lines {
                 let port = Resource::Port(number, line.port);
@@ -187,6 +183,23 @@ pub(crate) fn fits(network: &Network<'_>, flows: &[Window<'_>]) -> Result<(), St
         let name = stage_name(network, port);
         Err(format!("loss or marks: {bytes} bytes that may be under way at once may overflow the queue of {name}"))
     })
+}
+
+/// Whether what may be under way waits at a station of a channel without loss.
+fn alone_fits(
+    network: &Network<'_>,
+    crossing: &Crossing,
+    (bytes, packet): (u64, u32),
+) -> Result<(), String> {
+    let Some((medium, _)) = crossed(network, crossing) else { return Ok(()) };
+    let room = medium.spec.discipline.limit().most_bytes(packet);
+    match bytes <= room {
+        true => Ok(()),
+        false => Err(format!(
+            "loss: {bytes} bytes that may be under way at once may overflow a queue of {}",
+            medium.name
+        )),
+    }
 }
 
 /// What may come together before a port.

@@ -5,7 +5,7 @@ use crate::flow::Flow;
 use crate::formula::chance::{self, Chance, Repair, Sway};
 use crate::formula::course::{Growth, Law};
 use crate::formula::tcp;
-use crate::group::writes;
+use crate::group::{stage_name, writes};
 use crate::medium;
 use crate::share::Claim;
 use crate::speech::Packet;
@@ -62,7 +62,12 @@ impl<'a> Greedy<'a> {
         let tcp = Connection::of(settings, network.scenario().mtu)?;
         let flow = Flow::new(network, traffic, number)?;
         flow.uncovered_but_loss(network).map_or(Ok(()), Err)?;
-        flow.carries(network)?;
+        if let Some((resource, _)) = flow.channel() {
+            return Err(format!(
+                "transfers over TCP on the shared medium {}, where each acknowledgement, of one segment or two, takes a turn",
+                stage_name(network, resource)
+            ));
+        }
         let [loss, unheard] = [&flow.route.there, &flow.route.back].map(|way| loss(network, way));
         if loss >= 1.0 || unheard >= 1.0 {
             return Err("TCP if everything is lost on the way there or back".into());

@@ -193,6 +193,9 @@ fn covers(text: &str, (formula, seen): (f64, f64)) -> bool {
         let mut end = || ends.next().map(nanos);
         return matches!((end(), end()), (Some(least), Some(most)) if least - 50.0 <= seen && seen <= most + 50.0);
     }
+    if text.contains("may take up to ") {
+        return after("may take up to ").is_some_and(|turns| (formula - seen).abs() <= turns);
+    }
     let estimates =
         ["stations of the formula know", "an equal part", "a frame begun is sent whole"];
     estimates.iter().any(|it| text.contains(it))

@@ -352,3 +352,48 @@ fn stations_that_leave_a_medium_idle_in_part() {
     }
     assert!(told > 200, "{told}");
 }
+
+/// Transfers on a channel on which blocks and answers alternate: within a half per cent, or by what the note on their ends
+/// says; where blocks are shorter than the way of an answer only one block at once is covered.
+#[test]
+fn transfers_by_turns() {
+    let windows: Vec<String> = [1, 4, 7]
+        .iter()
+        .map(|it| format!("{{ kind = \"urp\", block = 1024, outstanding = {it}, packet = 0 }}"))
+        .chain(
+            ["urp", "stop-and-wait", "go-back-n", "selective-repeat"].map(|it| format!("\"{it}\"")),
+        )
+        .collect();
+    let mut covered = 0;
+    for (delay, turnaround) in
+        [("1us", "0us"), ("30us", "17us"), ("2ms", "0s"), ("200us", "1ms"), ("70us", "4ms")]
+    {
+        for (framing, transport) in windows.iter().flat_map(|it| [("none", it), ("ethernet", it)]) {
+            for bytes in ["20kB", "1MB"] {
+                let medium = format!(
+                    "kind = \"half-duplex\"\nrate = \"10Mbit/s\"\ndelay = \"{delay}\"\nturnaround = \"{turnaround}\"\nframing = \"{framing}\""
+                );
+                let text = format!(
+                    "[[traffic]]\nname = \"t\"\nkind = \"bulk\"\nfrom = \"h0\"\nto = \"h1\"\nbytes = \"{bytes}\"\nwrite = 4096\ntransport = {transport}\n"
+                );
+                let scenario = scenario(&medium, 2, &text);
+                let found = predictions(&scenario).unwrap();
+                let case = format!(
+                    "{delay} {turnaround} {framing} {transport} {bytes}: {:?}",
+                    found.notes
+                );
+                let Some(formula) = time(&found, What::Transfer) else {
+                    assert!(delay == "2ms" && !transport.contains("outstanding = 1"), "{case}");
+                    continue;
+                };
+                let seen = simulated(&scenario, "t", 0);
+                let ends =
+                    found.notes.iter().find_map(|note| note.text.split_once("may take up to "));
+                let ends = ends.map_or(0.0, |(_, rest)| nanos(rest.split(' ').next().unwrap()));
+                assert!((formula - seen).abs() <= ends.max(0.01 * seen), "{formula} {seen} {case}");
+                covered += 1;
+            }
+        }
+    }
+    assert!(covered > 100, "{covered}");
+}

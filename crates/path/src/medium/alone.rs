@@ -102,6 +102,12 @@ pub(super) trait ByFormula {
     /// Why no formula says so.
     fn once(&self, alone: &Alone, asks: &[Ask]) -> Result<Span, String>;
 
+    /// How long the channel rests between the frames of two stations, if those that both have frames alternate and nothing
+    /// else keeps a frame that is ready from the free channel. `None` where answers and data meet in another way.
+    fn rest(&self, _: &Alone) -> Option<Span> {
+        None
+    }
+
     /// What stations get that always have frames like these, one `ask` for each.
     ///
     /// # Errors
@@ -145,6 +151,12 @@ impl Alone {
     pub fn turn(&self, before: Option<Turn>, ask: Ask) -> Result<Turn, String> {
         let known = self.access.by_formula().ok_or("how its stations take turns")?;
         known.turn(self, before, ask)
+    }
+
+    /// How long the channel rests between the frames of two stations, if those that both have frames alternate and nothing
+    /// else keeps a frame that is ready from the free channel. `None` where answers and data meet in another way.
+    pub fn rest(&self) -> Option<Span> {
+        self.access.by_formula()?.rest(self)
     }
 
     /// The distance from one station to another.

@@ -57,6 +57,10 @@ impl ByFormula for HalfDuplexSettings {
         Ok(Turn::at(ask.ready.max(free), ask, alone.length(&ask)))
     }
 
+    fn rest(&self, alone: &Alone) -> Option<Span> {
+        Some(alone.delay + self.turnaround)
+    }
+
     fn once(&self, alone: &Alone, asks: &[Ask]) -> Result<Span, String> {
         self.saturated(alone, asks).map(|all| all.cycle)
     }
