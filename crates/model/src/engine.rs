@@ -136,7 +136,9 @@ fn messages(
     flow.uncovered(network).map_or(Ok(()), Err)?;
     let at_once = at_once(traffic);
     let largest = sizes.iter().copied().max().unwrap_or(0);
-    medium::fits(network, &[(&flow, largest.into(), largest)])?;
+    let window =
+        medium::Window { flow: &flow, bytes: largest.into(), packet: largest, heeds_marks: false };
+    medium::fits(network, &[window])?;
     let mut add = |what, flow: &Flow<'_>| -> Result<Option<Span>, String> {
         let mut least: Option<Span> = None;
         for &size in sizes {

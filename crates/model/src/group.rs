@@ -98,7 +98,9 @@ impl<'a> Group<'a> {
         let claims: Vec<_> = cycles.iter().map(|cycle| cycle.claim.clone()).collect();
         let group = Group { grants: fill(&claims), flows, cycles };
         group.check(network).map_or(Ok(()), Err)?;
-        medium::fits(network, &group.windows())?;
+        let windows = group.windows();
+        medium::fits(network, &windows)?;
+        medium::unequal(network, &windows).map_or(Ok(()), Err)?;
         Ok(group)
     }
 
@@ -106,7 +108,8 @@ impl<'a> Group<'a> {
     fn windows(&self) -> Vec<medium::Window<'_>> {
         let window = |(index, flow)| {
             let packet = self.packet(index).unwrap_or(1);
-            (flow, self.under_way(index).unwrap_or(u64::MAX), packet)
+            let bytes = self.under_way(index).unwrap_or(u64::MAX);
+            medium::Window { flow, bytes, packet, heeds_marks: false }
         };
         self.flows.iter().enumerate().map(window).collect()
     }

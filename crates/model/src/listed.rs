@@ -70,7 +70,8 @@ fn of_write(
     let formula = &course.formula;
     crowded(network, flow, shape, formula.together).map_or(Ok(()), Err)?;
     let unit = shape.unit + shape.header;
-    medium::fits(network, &[(flow, formula.together.saturating_mul(unit.into()), unit)])?;
+    let bytes = formula.together.saturating_mul(unit.into());
+    medium::fits(network, &[medium::Window { flow, bytes, packet: unit, heeds_marks: false }])?;
     let millibytes = f64::from(shape.unit) * 1e12 / formula.interval.max(1e-9);
     let rate = Throughput::from_millibytes_per_second(millibytes as u64);
     let made = |size, what, value, terms| {

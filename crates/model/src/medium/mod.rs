@@ -145,8 +145,16 @@ impl Flow<'_> {
     }
 }
 
-/// Bytes that a flow may have under way, and those of a packet.
-pub(crate) type Window<'a> = (&'a Flow<'a>, u64, u32);
+/// What a flow may have under way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Window<'a> {
+    pub flow: &'a Flow<'a>,
+    pub bytes: u64,
+    /// Bytes of a packet.
+    pub packet: u32,
+    /// Whether marks slow it.
+    pub heeds_marks: bool,
+}
 
 /// Whether all that `flows` may have under way finds room in the queues of fabrics.
 ///
@@ -154,7 +162,7 @@ pub(crate) type Window<'a> = (&'a Flow<'a>, u64, u32);
 /// The first queue that it may overflow.
 pub(crate) fn fits(network: &Network<'_>, flows: &[Window<'_>]) -> Result<(), String> {
     let mut queues: BTreeMap<Resource, Queue> = BTreeMap::new();
-    for &(flow, bytes, packet) in flows {
+    for &Window { flow, bytes, packet, heeds_marks } in flows {
         for crossing in &flow.route.there {
             let (number, lines) = match way(network, crossing) {
                 Some(Over::Fabric(number, _, lines)) => (number, lines),
@@ -169,7 +177,9 @@ pub(crate) fn fits(network: &Network<'_>, flows: &[Window<'_>]) -> Result<(), St
                 let port = Resource::Port(number, line.port);
                 let limit = limit(network, crossing, packet).filter(|_| line.port == first.port);
                 let queue = queues.entry(port).or_default();
-                queue.keeps = line.keeps.or(limit);
+                let marks = line.marks.filter(|_| heeds_marks);
+                let bears = line.keeps.or(limit).into_iter().chain(marks).chain(queue.keeps);
+                queue.keeps = bears.min();
                 queue.bytes = queue.bytes.saturating_add(bytes);
                 queue.gathers |=
                     queue.flows > 0 || line.port == first.port || line.rate < first.rate;
@@ -200,6 +210,27 @@ fn alone_fits(
             medium.name
         )),
     }
+}
+
+/// A port that flows share by cables that carry unequal numbers of them: it serves cables in turn, and those alone on one are
+/// done before the others.
+pub(crate) fn unequal(network: &Network<'_>, flows: &[Window<'_>]) -> Option<String> {
+    let mut inputs: BTreeMap<Resource, BTreeMap<usize, usize>> = BTreeMap::new();
+    for Window { flow, .. } in flows {
+        for crossing in &flow.route.there {
+            let Some(Over::Fabric(number, _, lines)) = way(network, crossing) else { continue };
+            for pair in lines.windows(2) {
+                let port = inputs.entry(Resource::Port(number, pair[1].port)).or_default();
+                *port.entry(pair[0].port).or_default() += 1;
+            }
+        }
+    }
+    let differ = |counts: &BTreeMap<usize, usize>| counts.values().min() != counts.values().max();
+    let (port, _) = inputs.into_iter().find(|(_, counts)| differ(counts))?;
+    let name = stage_name(network, port);
+    Some(format!(
+        "{name} serves its cables in turn, and these carry unequal numbers of flows: the time is that of the last of them, and the mean is less"
+    ))
 }
 
 /// What may come together before a port.

@@ -97,7 +97,9 @@ impl<'a> Greedy<'a> {
     /// What may be under way, in packets of which size.
     pub fn under_way(&self) -> medium::Window<'_> {
         let packet = self.tcp.payload + self.tcp.header;
-        (&self.flow, self.tcp.window.min(self.bytes), packet)
+        let bytes = self.tcp.window.min(self.bytes);
+        let heeds_marks = self.tcp.heeds_marks;
+        medium::Window { flow: &self.flow, bytes, packet, heeds_marks }
     }
 
     /// User bytes per second that window and losses of the path allow on an empty path, and that reach the other end.

@@ -34,7 +34,9 @@ pub(crate) fn predict(
         return Err("conversations that wait for each other".into());
     }
     let largest = sizes.iter().copied().max().unwrap_or(0);
-    medium::fits(network, &[(&flow, largest.into(), largest)])?;
+    let window =
+        medium::Window { flow: &flow, bytes: largest.into(), packet: largest, heeds_marks: false };
+    medium::fits(network, &[window])?;
     let loaded = beside(network, index, &flow, notes)?;
     notes.extend(bursts(network, traffic, &flow, sizes, &answer));
     let mut least: Option<Span> = None;

@@ -397,3 +397,41 @@ fn transfers_by_turns() {
     }
     assert!(covered > 100, "{covered}");
 }
+
+/// Hosts that answer one at once over a fabric that loses nothing share its port to that one; where windows may overflow the
+/// port, or it marks what heeds marks, nothing is said.
+#[test]
+fn answers_at_once_over_a_fabric() {
+    for (flow, ecn, covered) in [
+        ("credit", false, true),
+        ("pause", false, true),
+        ("credit", true, false),
+        ("drop", false, false),
+    ] {
+        for senders in [1, 8, 40] {
+            let medium = format!(
+                "kind = \"leaf-spine\"\nrate = \"10Gbit/s\"\ndelay = \"200ns\"\nframing = \"ethernet\"\nhosts_per_leaf = 16\nflow = \"{flow}\"\nbuffer = \"256kB\"\necn_threshold = \"65kB\"\nlimit = \"16MB\""
+            );
+            let from: Vec<String> = (1..=senders).map(|it| format!("\"h{it}\"")).collect();
+            let text = format!(
+                "[[traffic]]\nname = \"t\"\nkind = \"bulk\"\ncount = {senders}\nfrom_each = [{}]\nto = \"h0\"\nbytes = \"64kB\"\nwrite = 65536\ntransport = {{ kind = \"tcp\", profile = \"linux\", ecn = {ecn} }}\n",
+                from.join(", ")
+            );
+            let scenario = scenario(&medium, senders + 1, &text);
+            let found = predictions(&scenario).unwrap();
+            let case = format!("{flow}, {ecn}, {senders}: {:?}", found.notes);
+            let formula = time(&found, What::Transfer);
+            let Some(formula) = formula else {
+                assert!(!covered && senders > 1, "{case}");
+                continue;
+            };
+            let run = trunkline_sim::run(&scenario).unwrap();
+            let ends =
+                run.traffic[0].samples.iter().map(|it| it.end.since(it.start).as_nanos() as f64);
+            let last = ends.fold(0.0, f64::max);
+            assert!(off(formula, last) < 0.03, "{formula} {last} {case}");
+            let is_unequal = found.notes.iter().any(|note| note.text.contains("unequal numbers"));
+            assert_eq!(is_unequal, senders == 40, "{case}");
+        }
+    }
+}

@@ -15,9 +15,11 @@ pub struct PortLine {
     pub rate: Option<Rate>,
     /// From the last bit of a frame until it may leave the next switch, or has come to its station.
     pub behind: Span,
-    /// Bytes that may wait to leave by it before something is lost or marked. `None` of a station's, whose discipline says so,
-    /// and where nothing is.
+    /// Bytes that may wait to leave by it before something is lost. `None` of a station's, whose discipline says so, and
+    /// where nothing is lost.
     pub keeps: Option<u64>,
+    /// Bytes that wait to leave by it from which on it marks frames. `None` if it does not.
+    pub marks: Option<u64>,
     /// Bytes that it may have sent before the next switch has passed them on. `None` if it is not held back.
     pub ahead: Option<u64>,
 }
@@ -30,13 +32,13 @@ impl LeafSpineSettings {
         loop {
             let down = matches!(plan.cable(port), Cable::Down { .. });
             let trunk = self.trunk_rate.filter(|_| plan.is_trunk(port));
-            let buffer = Some(self.buffer).filter(|_| self.flow == Flow::Drop);
-            let bears = buffer.into_iter().chain(self.ecn_threshold).min();
+            let switch = port != from.0;
             lines.push(PortLine {
                 port,
                 rate: trunk.or(alone.rate),
                 behind: alone.delay + if down { Span::ZERO } else { self.switch_latency },
-                keeps: bears.filter(|_| port != from.0).map(u64::from),
+                keeps: (switch && self.flow == Flow::Drop).then_some(self.buffer.into()),
+                marks: self.ecn_threshold.filter(|_| switch).map(u64::from),
                 ahead: self.ahead(alone).filter(|_| !down),
             });
             let mut next = Vec::new();
