@@ -268,12 +268,12 @@ fn drawn(seed: u64, count: usize) -> ([usize; 5], Vec<String>) {
 #[test]
 fn no_figure_is_silently_wrong() {
     for seed in [20_261_127, 7] {
-        let (counts, silent) = drawn(seed, 80);
+        let (counts, silent) = drawn(seed, 50);
         println!("{seed}: no figure, 1 %, 5 %, told, silent: {counts:?}");
         for it in silent.iter().take(12) {
             println!("SILENT {it}\n");
         }
         assert_eq!(counts[Near::Silent as usize], 0, "{}", silent[0]);
-        assert!(counts[Near::Percent as usize] > 40, "{counts:?}");
+        assert!(counts[Near::Percent as usize] > 25, "{counts:?}");
     }
 }
