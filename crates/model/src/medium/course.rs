@@ -160,7 +160,7 @@ fn one_block(talk: &Talk<'_>, bytes: u32) -> Result<(), String> {
     let first = talk.way.stages.iter().position(|stage| stage.channel().is_some());
     match first {
         Some(place) if place > 0 && (talk.speech.answers() || packets > 1) => {
-            Err("several packets that come to a shared medium over other lines".into())
+            Err("several packets, or answers of the protocol, that come to a shared medium over other lines".into())
         }
         _ => Ok(()),
     }

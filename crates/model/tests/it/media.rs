@@ -438,3 +438,43 @@ fn answers_at_once_over_a_fabric() {
         }
     }
 }
+
+/// Hosts at work between a message and its answer, and a line in front of the medium: the turns come later, and are as exact.
+#[test]
+fn messages_of_hosts_that_cost_something_and_over_a_line() {
+    let costs = "[processor.slow]\nwrite = { fixed = \"130us\" }\nread = { fixed = \"210us\" }\ninterrupt = { fixed = \"17us\" }\nsend_block = { fixed = \"90us\" }\nreceive_block = { fixed = \"150us\" }\ncontrol = \"40us\"\n";
+    let urp = "{ kind = \"urp\", block = 1024, outstanding = 2, packet = 0 }";
+    for (name, medium) in MEDIA {
+        for transport in ["\"tcp\"", urp] {
+            for line in [false, true] {
+                let (from, node) = match line {
+                    true => (
+                        "far",
+                        "[[node]]\nname = \"n\"\n[[link]]\nbetween = [\"far\", \"n\"]\nforward = { rate = \"3Mbit/s\", delay = \"211us\" }\nbackward = { rate = \"3Mbit/s\", delay = \"211us\" }\n",
+                    ),
+                    false => ("h0", ""),
+                };
+                let hosts: String = [from, "h1", "h2"]
+                    .iter()
+                    .map(|it| format!("[[host]]\nname = \"{it}\"\nprocessor = \"slow\"\n"))
+                    .collect();
+                let stations =
+                    if line { "\"n\", \"h1\", \"h2\"" } else { "\"h0\", \"h1\", \"h2\"" };
+                let text = format!(
+                    "stop_after = \"1h\"\nsamples = \"all\"\n{costs}{hosts}{node}[[medium]]\nname = \"m\"\nstations = [{stations}]\n{medium}\n[[traffic]]\nname = \"t\"\nkind = \"interactive\"\nfrom = \"{from}\"\nto = \"h1\"\nsizes = [700]\nrepeat = 20\ntransport = {transport}\n"
+                );
+                let scenario = Scenario::parse(&text, "case.toml")
+                    .unwrap_or_else(|error| panic!("{error}\n{text}"))
+                    .remove(0);
+                let found = predictions(&scenario).unwrap();
+                let case = format!("{name}, {transport}, line {line}: {:?}", found.notes);
+                let Some(formula) = time(&found, What::RoundTrip) else {
+                    assert!(line && transport == urp && name != "fabric", "{case}");
+                    continue;
+                };
+                let seen = simulated(&scenario, "t", 5);
+                assert!((formula - seen).abs() <= 50.0, "{formula} {seen} {case}");
+            }
+        }
+    }
+}
