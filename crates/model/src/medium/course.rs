@@ -147,7 +147,7 @@ pub(crate) fn in_time(traffic: &Traffic, flow: &Flow<'_>, total: Span) -> Result
 }
 
 /// Answers of the protocol take turns with the blocks of longer messages.
-fn one_block(talk: &Talk<'_>, bytes: u32) -> Result<(), String> {
+pub(super) fn one_block(talk: &Talk<'_>, bytes: u32) -> Result<(), String> {
     let requests = talk.speech.requests(bytes, &talk.from.0.interface.split);
     let blocks: Vec<u32> = requests.into_iter().flatten().collect();
     if blocks.len() > 1 {

@@ -1,18 +1,18 @@
 //! Datagrams at a constant rate over a shared channel.
 
 use super::Channel;
-use super::course::datagram;
+use super::course::{datagram, one_block};
 use crate::flow::{Flow, alongside};
 use crate::formula::general::utilisation_ppm;
 use crate::group::stage_name;
 use crate::prediction::{Figure, Prediction, Term, What};
 use crate::throughput::Throughput;
 use crate::way::Resource;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::{Cause, Span, Time};
 use trunkline_engine::{Note, NoteKind};
 use trunkline_path::medium::{Ask, Saturated};
-use trunkline_scenario::{Network, Traffic, Workload};
+use trunkline_scenario::{Network, Reply, Traffic, Workload};
 
 /// The share of a delay from which on a range is told.
 const TOLD: u64 = 200;
@@ -63,7 +63,7 @@ fn ask(flow: &Flow<'_>, channel: &Channel, size: u32) -> Ask {
     channel.ask(Time::ZERO, flow.there.speech.packets(size)[0])
 }
 
-/// The other stations that send on the channel, each datagrams of one flow.
+/// The other stations that send on the channel, each datagrams of one flow, or the ends of conversations.
 ///
 /// # Errors
 /// If anything else is there, or flows meet elsewhere too.
@@ -71,6 +71,7 @@ fn others(paced: Paced<'_>, flows: &[Flow<'_>], resource: Resource) -> Result<Ve
     let network = paced.network;
     let mut taken: BTreeSet<usize> = BTreeSet::new();
     let mut elsewhere: BTreeSet<Resource> = BTreeSet::new();
+    let mut spoken: BTreeMap<Resource, usize> = BTreeMap::new();
     let mut senders = Vec::new();
     let together = [paced.index].into_iter().chain(alongside(network, paced.index));
     for traffic in together {
@@ -80,21 +81,19 @@ fn others(paced: Paced<'_>, flows: &[Flow<'_>], resource: Resource) -> Result<Ve
         for (number, flow) in all.iter().enumerate() {
             let Workload::Paced { size, rate, .. } = description.workload else {
                 let meets = flow.channel().is_some_and(|(other, _)| other == resource);
-                match meets || flow.there.demands(1).keys().any(|it| elsewhere.contains(it)) {
-                    true => {
-                        return Err(format!(
-                            "other traffic on the same lines ({})",
-                            description.name
-                        ));
-                    }
-                    false => continue,
+                if meets {
+                    senders.extend(talkers(description, flow, resource, &mut taken)?);
                 }
+                let ends =
+                    flow.there.demands(1).into_keys().chain(flow.back.demands(1).into_keys());
+                spoken.extend(ends.filter(|&it| it != resource).map(|it| (it, traffic)));
+                continue;
             };
             let demands: Vec<Resource> = flow.there.demands_alone(size).into_keys().collect();
             let apart = demands.into_iter().filter(|&it| it != resource);
             for stage in apart {
                 if !elsewhere.insert(stage) {
-                    return Err(format!("other traffic on the same lines ({})", description.name));
+                    return Err(met(description));
                 }
             }
             let there = flow.there.way.stages.iter().find(|stage| stage.resource == resource);
@@ -107,6 +106,52 @@ fn others(paced: Paced<'_>, flows: &[Flow<'_>], resource: Resource) -> Result<Ve
                 senders.push(Sender { ask: ask(flow, channel, size), interval });
             }
         }
+    }
+    match spoken.iter().find(|(stage, _)| elsewhere.contains(stage)) {
+        Some((_, &traffic)) => Err(met(&network.scenario().traffic[traffic])),
+        None => Ok(senders),
+    }
+}
+
+fn met(traffic: &Traffic) -> String {
+    format!("other traffic on the same lines ({})", traffic.name)
+}
+
+/// The ends of a conversation of short messages. In a turn of its own each has a message or an answer, and what the protocol
+/// says besides.
+///
+/// # Errors
+/// If it is anything else.
+fn talkers(
+    traffic: &Traffic,
+    flow: &Flow<'_>,
+    resource: Resource,
+    taken: &mut BTreeSet<usize>,
+) -> Result<Vec<Sender>, String> {
+    let sizes = |answer: &Reply, size: u32| match answer {
+        Reply::Echo => size,
+        Reply::Bytes(bytes) => *bytes,
+    };
+    let (largest, answer) = match &traffic.workload {
+        Workload::Interactive { sizes: list, reply, .. } if traffic.count <= 1 => {
+            let largest = list.iter().copied().max().unwrap_or(0);
+            (largest, list.iter().map(|&size| sizes(reply, size)).max().unwrap_or(0))
+        }
+        _ => return Err(met(traffic)),
+    };
+    let mut senders = Vec::new();
+    for (talk, bytes) in [(&flow.there, largest), (&flow.back, answer)] {
+        one_block(talk, bytes)?;
+        let [packet] = talk.speech.packets(bytes)[..] else { return Err(met(traffic)) };
+        let stage = talk.way.stages.iter().find(|stage| stage.resource == resource);
+        let Some(channel) = stage.and_then(|stage| stage.channel()) else {
+            return Err(met(traffic));
+        };
+        if !taken.insert(channel.from.0) {
+            return Err("several flows of one station of a shared medium".into());
+        }
+        let ask = channel.ask(Time::ZERO, packet);
+        senders.extend([Sender { ask, interval: Span::MAX }; 2]);
     }
     Ok(senders)
 }
@@ -210,7 +255,10 @@ impl Paced<'_> {
         let offered = Figure::Share(senders.iter().map(carries).sum());
         let formula =
             ("Σ time of a datagram / interval", "D/D/1: constant arrivals, constant service");
-        let numbers = format!("{} stations", senders.len());
+        let numbers = format!(
+            "{} stations with datagrams",
+            senders.iter().filter(|it| it.interval < Span::MAX).count()
+        );
         list.push(self.make(
             What::Utilisation,
             offered,
@@ -227,8 +275,7 @@ impl Paced<'_> {
         let once = alone.once(&asks)?;
         if senders.iter().any(|sender| sender.interval < once) {
             return Err(format!(
-                "what {place} carries of {} stations of which some send more often than each can once ({once})",
-                senders.len()
+                "what {place} carries if some send more often than all can once ({once})"
             ));
         }
         let mut terms = datagram(&flow.there, self.size)?;
@@ -240,7 +287,7 @@ impl Paced<'_> {
         );
         let formula = "Σ a turn of each other station, with what goes round between";
         let name = ("others' turns, at most", formula, saturated.source);
-        let numbers = format!("each of {} stations once in {once}", senders.len());
+        let numbers = format!("all of them once in {once}");
         terms.add(name, &place, Cause::Queue, most.saturating_sub(terms.total()), numbers);
         let total = terms.total();
         list.push(self.make(What::DelayAtMost, Figure::Time(total), terms.0));

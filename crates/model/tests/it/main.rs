@@ -5,6 +5,7 @@ mod common;
 mod costs;
 mod drawn_media;
 mod media;
+mod media_beside;
 mod messages;
 mod processors;
 mod published_hawley1989;
