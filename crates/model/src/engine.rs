@@ -3,7 +3,8 @@
 use crate::flow::{Flow, alongside, is_bulk};
 use crate::group::{Group, bursts_of, writes};
 use crate::load::{Loaded, beside};
-use crate::message::{round_trip, rounds_of};
+use crate::medium::{self, conversation, phase_note};
+use crate::message::rounds_of;
 use crate::prediction::{Figure, Prediction, Predictions, Term, What};
 use crate::share::{Grant, Limit};
 use crate::throughput::Throughput;
@@ -116,7 +117,9 @@ fn predict_traffic(
             transfers(network, index, list, notes)
         }
         Workload::Greedy { .. } => Err("connections that take what they can for a time".into()),
-        Workload::Paced { size, rate, .. } => paced::predict(network, index, *size, *rate, list),
+        Workload::Paced { size, rate, duration } => {
+            paced::predict(network, index, (*size, *rate, *duration), list, notes)
+        }
     }
 }
 
@@ -131,25 +134,28 @@ fn messages(
     let traffic = &network.scenario().traffic[index];
     let flow = Flow::new(network, index, 0)?;
     flow.uncovered(network).map_or(Ok(()), Err)?;
-    let at_once = match traffic.workload {
-        Workload::Interactive { repeat, every, .. } => repeat > 1 && every.is_zero(),
-        _ => true,
-    };
-    let mut add = |what, flow: &Flow<'_>| {
+    let at_once = at_once(traffic);
+    let largest = sizes.iter().copied().max().unwrap_or(0);
+    let window =
+        medium::Window { flow: &flow, bytes: largest.into(), packet: largest, heeds_marks: false };
+    medium::fits(network, &[window])?;
+    let mut add = |what, flow: &Flow<'_>| -> Result<Option<Span>, String> {
+        let mut least: Option<Span> = None;
         for &size in sizes {
-            let terms = round_trip(&flow.there, &flow.back, (size, answer(size)), at_once);
-            let value = Figure::Time(terms.total());
-            list.push(prediction(traffic, u64::from(size), what, value, terms.0));
+            let terms = conversation(flow, (size, answer(size)), (at_once, true))?;
+            let total = terms.total();
+            medium::in_time(traffic, flow, total)?;
+            least = Some(least.map_or(total, |least| least.min(total)));
+            list.push(prediction(traffic, u64::from(size), what, Figure::Time(total), terms.0));
         }
+        Ok(least)
     };
     let others = alongside(network, index);
     let alone = others.is_empty() && traffic.count <= 1;
-    add(if alone { What::RoundTrip } else { What::UnloadedRoundTrip }, &flow);
-    let least = sizes
-        .iter()
-        .map(|&size| round_trip(&flow.there, &flow.back, (size, answer(size)), at_once).total());
-    notes.extend(behind_controls(traffic, &flow, least.min()));
+    let least = add(if alone { What::RoundTrip } else { What::UnloadedRoundTrip }, &flow)?;
+    notes.extend(behind_controls(traffic, &flow, least));
     notes.extend(bursts(network, traffic, &flow, sizes, &answer));
+    notes.extend(phase_note(traffic, &flow, least).filter(|_| !at_once));
     if alone {
         notes.extend(asks_early(traffic, &flow, sizes, answer));
         return Ok(());
@@ -166,9 +172,17 @@ fn messages(
             (What::RoundTripAtMost, flow)
         }
     };
-    add(what, &flow);
+    add(what, &flow)?;
     notes.extend(asks_early(traffic, &flow, sizes, answer));
     Ok(())
+}
+
+/// Whether a message goes out as soon as the answer to the one before has come.
+pub(crate) fn at_once(traffic: &Traffic) -> bool {
+    match traffic.workload {
+        Workload::Interactive { repeat, every, .. } => repeat > 1 && every.is_zero(),
+        _ => true,
+    }
 }
 
 /// A note if what the protocol's own answers cost the hosts may be much of the shortest round trip: each end sends one and
@@ -327,6 +341,7 @@ fn transfer(
         ));
     }
     notes.extend(crowding(network, group, first));
+    notes.extend(medium::ends_note(traffic, flow, cycle.block, total));
     let held = WAITING + group.under_way(first).unwrap_or(0);
     notes.extend(short_test(traffic, held, cycle.claim.bytes, served.cycle));
     notes.extend(serial::note(network, group, first, (&own, served, total)));

@@ -1,12 +1,13 @@
 //! The scenario's flows, each with its two directions, and what no formula covers of them.
 
+use crate::medium;
 use crate::speech::Speech;
 use crate::talk::Talk;
 use crate::way::{Line, Way, line, line_name};
 use trunkline_core::Span;
 use trunkline_path::LinkSpec;
 use trunkline_path::impairment::LossModel;
-use trunkline_scenario::{Host, Lane, Network, Start, Traffic, Transport, Way as Route, Workload};
+use trunkline_scenario::{Host, Network, Start, Traffic, Transport, Way as Route, Workload};
 use trunkline_transport::urp;
 
 /// A flow of the scenario.
@@ -24,7 +25,7 @@ impl<'a> Flow<'a> {
     pub fn new(network: &'a Network<'a>, traffic: usize, number: u32) -> Result<Flow<'a>, String> {
         let description = &network.scenario().traffic[traffic];
         let route = network.way(traffic, number);
-        no_medium(network, route)?;
+        medium::known(network, route)?;
         let transports = [&description.transport, &description.reply_transport];
         transports.into_iter().try_for_each(|transport| in_blocks(transport))?;
         if matches!(description.workload, Workload::Push { bytes, .. } if bytes.bytes() == 0) {
@@ -112,15 +113,6 @@ fn in_time(transport: &Transport, distance: Span) -> Result<(), String> {
             "URP over a round trip of {distance}, for an end gives up after {patience} and {enquiries} enquiries without an answer: give a longer timeout"
         )),
     }
-}
-
-/// Formulas know no shared media.
-fn no_medium(network: &Network<'_>, route: &Route) -> Result<(), String> {
-    let medium = route.there.iter().find_map(|it| match network.lanes()[it.lane] {
-        Lane::Station { medium, .. } => Some(&medium.name),
-        Lane::Link { .. } | Lane::Backplane { .. } => None,
-    });
-    medium.map_or(Ok(()), |name| Err(format!("the shared medium {name}")))
 }
 
 fn lossless(link: &LinkSpec) -> bool {

@@ -2,6 +2,7 @@
 
 use crate::flow::{Flow, is_bulk};
 use crate::formula::general::standing_queue;
+use crate::medium;
 use crate::share::{Grant, Limit, busy_ppm, fill};
 use crate::talk::Talk;
 use crate::throughput::Throughput;
@@ -87,7 +88,9 @@ impl<'a> Group<'a> {
                 if let Some(why) = flow.uncovered(network) {
                     return Err(why);
                 }
-                flows.push(flow);
+                let speech = flow.there.speech;
+                let outstanding = speech.outstanding.map_or(u64::MAX, u64::from);
+                flows.push(flow.of_transfer(network, (write.min(speech.block), outstanding))?);
                 sizes.push(write);
             }
         }
@@ -95,7 +98,20 @@ impl<'a> Group<'a> {
         let claims: Vec<_> = cycles.iter().map(|cycle| cycle.claim.clone()).collect();
         let group = Group { grants: fill(&claims), flows, cycles };
         group.check(network).map_or(Ok(()), Err)?;
+        let windows = group.windows();
+        medium::fits(network, &windows)?;
+        medium::unequal(network, &windows).map_or(Ok(()), Err)?;
         Ok(group)
+    }
+
+    /// What each flow may have under way.
+    fn windows(&self) -> Vec<medium::Window<'_>> {
+        let window = |(index, flow)| {
+            let packet = self.packet(index).unwrap_or(1);
+            let bytes = self.under_way(index).unwrap_or(u64::MAX);
+            medium::Window { flow, bytes, packet, heeds_marks: false }
+        };
+        self.flows.iter().enumerate().map(window).collect()
     }
 
     /// The reason why no formula covers these transfers together.
@@ -166,11 +182,14 @@ impl<'a> Group<'a> {
 
     /// The smallest full packet of the flows at a line, for a limit in packets.
     fn least_packet(&self, resource: Resource) -> u32 {
-        let packets = self.across(resource).into_iter().filter_map(|index| {
-            let block = self.cycles[index].block;
-            self.flows[index].there.speech.packets(block).first().map(|packet| packet.bytes)
-        });
+        let packets = self.across(resource).into_iter().filter_map(|index| self.packet(index));
         packets.min().unwrap_or(1)
+    }
+
+    /// The bytes of a flow's full packet.
+    fn packet(&self, index: usize) -> Option<u32> {
+        let packets = self.flows[index].there.speech.packets(self.cycles[index].block);
+        packets.first().map(|packet| packet.bytes)
     }
 
     /// Whether a flow crosses a full line although its own window, and so the line's queue, limits it.
@@ -391,6 +410,10 @@ pub(crate) fn stage_name(network: &Network<'_>, resource: Resource) -> String {
             format!("the trunk board before {}", line_name(network, link, reversed))
         }
         Resource::Backplane(node) => format!("the backplane of {}", node_name(node)),
+        Resource::Medium(number) => medium::name(network, number),
+        Resource::Port(number, port) => {
+            format!("port {port} of {}", medium::name(network, number))
+        }
         Resource::Processor(host) => format!("the processor of {}", host_name(host)),
         Resource::Board(host) | Resource::BoardIn(host) => {
             format!("the interface of {}", host_name(host))

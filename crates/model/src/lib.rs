@@ -11,6 +11,7 @@ pub mod formula;
 mod group;
 mod listed;
 mod load;
+mod medium;
 mod message;
 mod paced;
 mod prediction;

@@ -3,6 +3,7 @@
 use crate::engine::short_test;
 use crate::flow::{Flow, alongside, is_bulk};
 use crate::group::{self, stage_name, writes};
+use crate::medium;
 use crate::message::{Terms, one_way};
 use crate::prediction::{Figure, Prediction, Term, What};
 use crate::speech::Packet;
@@ -42,7 +43,7 @@ pub(crate) fn predict(
     covered(traffic, name)?;
     let shape = (listed.entry.shape)(&listed.values);
     fills_units(&traffic.workload, shape, name)?;
-    let flow = Flow::new(network, index, 0)?;
+    let flow = Flow::new(network, index, 0)?.of_transfer(network, (shape.unit, u64::MAX))?;
     flow.uncovered_but_loss(network).map_or(Ok(()), Err)?;
     if flow.there.from.0.interface.requests.is_some() {
         return Err(format!("{name} behind an interface with a limit on requests"));
@@ -68,6 +69,9 @@ fn of_write(
     let course = Course::new(network, listed, flow, (&traffic.workload, write))?;
     let formula = &course.formula;
     crowded(network, flow, shape, formula.together).map_or(Ok(()), Err)?;
+    let unit = shape.unit + shape.header;
+    let bytes = formula.together.saturating_mul(unit.into());
+    medium::fits(network, &[medium::Window { flow, bytes, packet: unit, heeds_marks: false }])?;
     let millibytes = f64::from(shape.unit) * 1e12 / formula.interval.max(1e-9);
     let rate = Throughput::from_millibytes_per_second(millibytes as u64);
     let made = |size, what, value, terms| {
@@ -97,6 +101,7 @@ fn of_write(
     let told = |text: String| Note::of_traffic(&traffic.name, NoteKind::Assumed, text);
     let mut notes: Vec<Note> = slots(listed, flow, &course.path).map(told).into_iter().collect();
     notes.extend(formula.assumes.map(|text| told(text.into())));
+    notes.extend(medium::ends_note(traffic, flow, shape.unit, total));
     notes.extend(course.range(network, traffic, (listed, flow), total));
     let held = WAITING + u64::from(shape.unit);
     notes.extend(short_test(traffic, held, write.into(), rate.time_for(write.into())));

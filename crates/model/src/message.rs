@@ -1,6 +1,7 @@
 //! A message and its answer: the terms of its delay.
 
 use crate::formula::rounds;
+use crate::medium::Course;
 use crate::prediction::{Figure, Term};
 use crate::schedule::{Blocks, Schedule};
 use crate::speech::{Packet, Speech};
@@ -71,7 +72,7 @@ pub(crate) fn round_trip(
 }
 
 /// User bytes of a message's last block.
-fn last_block(talk: &Talk<'_>, bytes: u32) -> u32 {
+pub(crate) fn last_block(talk: &Talk<'_>, bytes: u32) -> u32 {
     let requests = talk.speech.requests(bytes, &talk.from.0.interface.split);
     requests.last().and_then(|blocks| blocks.last()).copied().unwrap_or(0)
 }
@@ -79,13 +80,23 @@ fn last_block(talk: &Talk<'_>, bytes: u32) -> u32 {
 /// From the start of the system write to the end of the read that takes the last block, whose size it
 /// returns.
 pub(crate) fn one_way(terms: &mut Terms, talk: &Talk<'_>, bytes: u32) -> u32 {
+    one_way_in_turn(terms, talk, bytes, None)
+}
+
+/// The same over shared channels, in the course of a conversation there.
+pub(crate) fn one_way_in_turn(
+    terms: &mut Terms,
+    talk: &Talk<'_>,
+    bytes: u32,
+    course: Option<&mut Course>,
+) -> u32 {
     write(terms, talk, bytes);
     let requests = talk.speech.requests(bytes, &talk.from.0.interface.split);
     let mut blocks = Blocks::of(talk);
     let schedule = blocks.schedule(&requests);
     starting(terms, talk, bytes, &schedule, &requests, &mut blocks);
     let caught_up = CaughtUp::of(talk, &schedule);
-    carrying(terms, talk, schedule.last, &caught_up.stages);
+    carrying(terms, talk, schedule.last, &caught_up.stages, course);
     behind(terms, &processor_place(talk.to.0), caught_up.processor);
     taking(terms, talk, schedule.last);
     schedule.last
@@ -146,7 +157,11 @@ fn starting(
 pub(crate) fn slowest(talk: &Talk<'_>, resource: Resource) -> (String, Cause) {
     let stages = || talk.way.stages.iter().chain(&talk.back.stages);
     match resource {
-        Resource::Line(..) | Resource::Trunk(..) | Resource::Backplane(_) => {
+        Resource::Line(..)
+        | Resource::Trunk(..)
+        | Resource::Backplane(_)
+        | Resource::Medium(_)
+        | Resource::Port(..) => {
             let stage = stages().find(|stage| stage.resource == resource);
             (stage.map_or(String::new(), |stage| stage.place.clone()), cause_at(resource))
         }
@@ -164,7 +179,9 @@ pub(crate) fn slowest(talk: &Talk<'_>, resource: Resource) -> (String, Cause) {
 /// The cause under which a packet's own time at a stage is booked. A trunk board's processor belongs to the queue.
 fn cause_at(resource: Resource) -> Cause {
     match resource {
-        Resource::Line(..) | Resource::Backplane(_) => Cause::Transmit,
+        Resource::Line(..) | Resource::Backplane(_) | Resource::Medium(_) | Resource::Port(..) => {
+            Cause::Transmit
+        }
         Resource::Trunk(..) => Cause::Queue,
         Resource::Processor(_) | Resource::Board(_) | Resource::BoardIn(_) => Cause::Host,
     }
@@ -209,7 +226,13 @@ fn behind(terms: &mut Terms, place: &str, wait: Span) {
 }
 
 /// The last block, from the sender's processor to the receiver's board. `waits` are what it waits for the block before.
-fn carrying(terms: &mut Terms, talk: &Talk<'_>, data: u32, waits: &[Span]) {
+fn carrying(
+    terms: &mut Terms,
+    talk: &Talk<'_>,
+    data: u32,
+    waits: &[Span],
+    mut course: Option<&mut Course>,
+) {
     let host = talk.from.0;
     let envelopes = talk.speech.envelopes(data);
     let preparing = talk.host_send(data) + talk.board_send(data);
@@ -224,6 +247,9 @@ fn carrying(terms: &mut Terms, talk: &Talk<'_>, data: u32, waits: &[Span]) {
     let spent = talk.way.spent(&burst(&packets));
     let waits = waits.iter().copied().chain(std::iter::repeat(Span::ZERO));
     for ((stage, span), wait) in talk.way.stages.iter().zip(spent).zip(waits) {
+        if let Some(course) = &mut course {
+            course.turn(terms, stage, &packets);
+        }
         queued(terms, stage, &packets);
         behind(terms, &stage.place, wait);
         slot(terms, stage);
@@ -245,6 +271,11 @@ fn carrying(terms: &mut Terms, talk: &Talk<'_>, data: u32, waits: &[Span]) {
 }
 
 fn queued(terms: &mut Terms, stage: &Stage, packets: &[Packet]) {
+    if let Some(rule) = stage.channel().and_then(|channel| channel.alone.rule()) {
+        let name = (rule.name, rule.formula, rule.source);
+        let wait = stage.wait(packets);
+        return terms.add(name, &stage.place, Cause::Queue, wait, wait.to_string());
+    }
     let numbers = match stage.turns {
         None => format!("standing queue of {}", stage.queue),
         Some(Turns { others, quantum, time }) => format!(
@@ -286,6 +317,16 @@ fn taking(terms: &mut Terms, talk: &Talk<'_>, data: u32) {
     );
 }
 
+/// How far the protocol's own answer to what `there` brought is ahead of what `back` sends.
+pub(crate) fn lead(there: &Talk<'_>, back: &Talk<'_>, (last, answer): (u32, u32)) -> Span {
+    let requests = back.speech.requests(answer, &back.from.0.interface.split);
+    let first = requests.first().and_then(|blocks| blocks.first()).copied().unwrap_or(0);
+    let request = requests.first().map_or(0, |blocks| blocks.iter().sum());
+    let write = back.from.0.processor.write.of(u64::from(answer));
+    let sending = back.request(request) + back.host_send(first) + back.board_send(first);
+    there.lead(last, write, sending)
+}
+
 /// What `back` sends finds the protocol's own answer to what `there` brought before it on the lines.
 fn echo_ahead(terms: &mut Terms, there: &Talk<'_>, back: &Talk<'_>, (last, answer): (u32, u32)) {
     if !there.speech.answers() {
@@ -293,10 +334,7 @@ fn echo_ahead(terms: &mut Terms, there: &Talk<'_>, back: &Talk<'_>, (last, answe
     }
     let requests = back.speech.requests(answer, &back.from.0.interface.split);
     let first = requests.first().and_then(|blocks| blocks.first()).copied().unwrap_or(0);
-    let request = requests.first().map_or(0, |blocks| blocks.iter().sum());
-    let write = back.from.0.processor.write.of(u64::from(answer));
-    let sending = back.request(request) + back.host_send(first) + back.board_send(first);
-    let lead = there.lead(last, write, sending);
+    let lead = lead(there, back, (last, answer));
     let alone = burst(&back.speech.packets(first));
     let mut behind = vec![(Span::ZERO, Speech::echo(), true)];
     behind.extend(alone.iter().map(|&(_, packet, last)| (lead, packet, last)));

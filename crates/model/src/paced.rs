@@ -3,12 +3,14 @@
 use crate::flow::{Flow, alongside};
 use crate::formula::general::{batch_wait, paced_wait, utilisation_ppm};
 use crate::group::stage_name;
+use crate::medium;
 use crate::message::{Terms, one_way};
 use crate::prediction::{Figure, Prediction, Term, What};
 use crate::throughput::Throughput;
 use crate::way::Resource;
 use std::collections::BTreeSet;
 use trunkline_core::{Cause, Rate, Span};
+use trunkline_engine::Note;
 use trunkline_scenario::{Network, Traffic};
 
 const DD1: (&str, &str) =
@@ -21,9 +23,9 @@ const DD1: (&str, &str) =
 pub(crate) fn predict(
     network: &Network<'_>,
     index: usize,
-    size: u32,
-    rate: Rate,
+    (size, rate, duration): (u32, Rate, Span),
     list: &mut Vec<Prediction>,
+    notes: &mut Vec<Note>,
 ) -> Result<(), String> {
     let traffic = &network.scenario().traffic[index];
     let flows = Flow::all(network, index)?;
@@ -31,6 +33,10 @@ pub(crate) fn predict(
         flow.uncovered(network).map_or(Ok(()), Err)?;
     }
     let interval = Throughput::from(rate).time_for(u64::from(size));
+    if let Some(channel) = flows[0].channel() {
+        let paced = medium::Paced { network, index, size, interval, duration };
+        return medium::paced(paced, &flows, channel, list, notes);
+    }
     let (service, resource) = busiest(&flows[0], size);
     let count = flows.len() as u64;
     let busy = utilisation_ppm(service.scaled(count, 1), interval);

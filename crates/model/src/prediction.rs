@@ -16,6 +16,8 @@ pub enum What {
     RoundTripAtMost,
     /// From the start of a write to the end of its last read at the far end.
     Delay,
+    /// The most that it can be with the scenario's other traffic.
+    DelayAtMost,
     /// A whole transfer.
     Transfer,
     /// From one write's return to the next one's, in the long run.
@@ -40,6 +42,7 @@ impl What {
             What::RoundTrip => "round trip",
             What::RoundTripAtMost => "round trip, at most",
             What::Delay => "delay one way",
+            What::DelayAtMost => "delay one way, at most",
             What::Transfer => "transfer time",
             What::Interval => "interval of writes",
             What::Amount => "interval of so many bytes",
@@ -57,6 +60,7 @@ impl What {
             What::RoundTrip
                 | What::RoundTripAtMost
                 | What::Delay
+                | What::DelayAtMost
                 | What::Transfer
                 | What::Interval
                 | What::Amount

@@ -22,7 +22,7 @@ pub(crate) fn build(network: &Network<'_>, predictions: &Predictions) -> Run {
         seed: network.scenario().seed.0,
         ended: ends.max().unwrap_or(Time::ZERO),
         traffic,
-        // No formula knows a shared medium, and none of its stations has a row.
+        // Formulas count nothing on a shared medium: none of its stations has a row.
         links: network.lanes().iter().filter(|lane| lane.link().is_some()).map(link_run).collect(),
         places,
         notes: predictions.notes.clone(),

@@ -290,6 +290,11 @@ impl Demands {
     /// What an answer takes on its way and at its ends.
     fn answer(&mut self, talk: &Talk<'_>, back: &Way, answer: Packet) {
         self.along(back, &[answer]);
+        for stage in &back.stages {
+            // The channel turns round for an answer, and back again.
+            let rest = stage.channel().and_then(|channel| channel.alone.rest());
+            self.add(stage.resource, rest.unwrap_or_default().scaled(2, 1));
+        }
         let envelopes = u64::from(answer.bytes);
         self.control(talk.from, inward(talk.from), envelopes);
         self.control(talk.to, Resource::Board(talk.to.1), envelopes);

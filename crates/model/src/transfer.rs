@@ -374,6 +374,8 @@ pub(crate) fn limit_terms(talk: &Talk<'_>, cycle: &Cycle) -> Vec<Term> {
             Resource::Line(..) => "line",
             Resource::Trunk(..) => "trunk board",
             Resource::Backplane(_) => "backplane",
+            Resource::Medium(_) => "medium",
+            Resource::Port(..) => "port of a fabric",
         };
         terms.push(term(name, place, "write / time of the stage for a write", span, SHARES));
     }

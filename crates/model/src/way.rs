@@ -2,10 +2,12 @@
 
 use crate::formula::general::{bit_time, round_robin_wait};
 use crate::formula::rounds::pieces;
+use crate::medium::{self, Channel};
 use crate::speech::Packet;
 use crate::talk::protocol_place;
 use crate::throughput::SECOND;
-use trunkline_core::{Channel, Rate, Span};
+use trunkline_core::{Channel as ChannelNumber, Rate, Span};
+use trunkline_path::medium::PortLine;
 use trunkline_path::{Framer, Framing, LinkSpec, Piece, TrunkProcessor};
 use trunkline_scenario::{Cost, Crossing, Host, Lane, Network};
 
@@ -32,6 +34,10 @@ pub(crate) enum Resource {
     Trunk(usize, bool),
     /// A node's backplane.
     Backplane(usize),
+    /// The channel of a shared medium.
+    Medium(usize),
+    /// A port of a fabric, by its number there.
+    Port(usize, usize),
 }
 
 /// A stage of a way.
@@ -84,6 +90,8 @@ enum Kind {
     TrunkOut(TrunkProcessor),
     /// A board that takes in packets: for each envelope, and for each block.
     Intake(Cost),
+    /// A channel on which stations take turns.
+    Channel(Channel),
 }
 
 /// The stages of one direction.
@@ -184,12 +192,15 @@ impl Way {
     }
 }
 
-/// The stages of a lane. No formula knows a shared medium.
+/// The stages of a lane.
 fn over(network: &Network<'_>, crossing: &Crossing) -> Vec<Stage> {
     let lane = network.lanes()[crossing.lane];
     if let Lane::Backplane { index, rate, .. } = lane {
         let resource = Resource::Backplane(network.nodes().rank(index));
         return vec![plain(resource, &lane.name(), Kind::Backplane(rate))];
+    }
+    if let Some(way) = medium::way(network, crossing) {
+        return on_medium(&lane.name(), way);
     }
     let Some(Line { link, reversed, spec }) = line(network, crossing) else { return Vec::new() };
     let place = lane.name();
@@ -204,6 +215,24 @@ fn over(network: &Network<'_>, crossing: &Crossing) -> Vec<Stage> {
     let cut = spec.discipline.assumptions().cuts;
     stages.push(Stage { propagate: spec.delay, cut, ..line });
     stages
+}
+
+/// The channel of a medium, or the lines of a fabric.
+fn on_medium(place: &str, way: medium::Over) -> Vec<Stage> {
+    match way {
+        medium::Over::Channel(resource, channel) => {
+            let stage = plain(resource, place, Kind::Channel(channel));
+            vec![Stage { propagate: channel.distance(), ..stage }]
+        }
+        medium::Over::Fabric(number, framing, lines) => {
+            let stage = |line: PortLine| {
+                let kind = Kind::Line(line.rate, framing);
+                let stage = plain(Resource::Port(number, line.port), place, kind);
+                Stage { propagate: line.behind, ..stage }
+            };
+            lines.into_iter().map(stage).collect()
+        }
+    }
 }
 
 /// What is taken in without a pause goes on together, when the last of it is in.
@@ -246,6 +275,14 @@ impl Stage {
         matches!(self.kind, Kind::TrunkIn(board) if !board.output_first)
     }
 
+    /// The channel, if it is one that stations share.
+    pub fn channel(&self) -> Option<&Channel> {
+        match &self.kind {
+            Kind::Channel(channel) => Some(channel),
+            _ => None,
+        }
+    }
+
     /// In words, for the numbers of a term.
     pub fn describe(&self) -> String {
         match self.kind {
@@ -256,6 +293,7 @@ impl Stage {
             Kind::TrunkIn(board) => format!("{} in for each", board.input_per_byte),
             Kind::TrunkOut(board) => format!("{} out for each", board.output_per_byte),
             Kind::Intake(cost) => format!("{} + {} for each", cost.fixed, cost.per_byte),
+            Kind::Channel(channel) => channel.describe(),
         }
     }
 
@@ -309,7 +347,7 @@ impl Stage {
         let mut framer = Framer::new(framing);
         let pieces = pieces(bytes, piece.min(u32::from(frame)));
         // Mixed frames go on with the other channels' pieces.
-        let channels = (0..).map(|index| Channel(if mixed { index % 2 } else { 0 }));
+        let channels = (0..).map(|index| ChannelNumber(if mixed { index % 2 } else { 0 }));
         let bits = pieces.into_iter().rev().zip(channels).map(|(bytes, channel)| {
             let controls = std::mem::take(&mut controls);
             framer.line_bits(Piece { channel, bytes, controls, last: true }, mixed)
@@ -348,7 +386,7 @@ impl Server {
         let bits = pieces.into_iter().enumerate().map(|(index, bytes)| {
             let last = index + 1 == count;
             let controls = if last { packet.controls } else { 0 };
-            let piece = Piece { channel: Channel(0), bytes, controls, last };
+            let piece = Piece { channel: ChannelNumber(0), bytes, controls, last };
             self.framer.line_bits(piece, follows || index > 0)
         });
         bits.sum()
@@ -378,6 +416,7 @@ impl Server {
                 let picos = u64::from(packet.bytes) * board.output_per_byte.as_picos();
                 Span::from_nanos(picos / 1_000)
             }
+            Kind::Channel(channel) => channel.own(packet),
             // Controls cost the interface something else, which is counted with the answer.
             Kind::Intake(_) if packet.is_control => Span::ZERO,
             Kind::Intake(cost) => {

@@ -46,6 +46,8 @@ pub(crate) struct Connection {
     pub whole: bool,
     /// Whether time-outs come at the ticks of a slow clock, as in 4.4BSD.
     pub ticks: bool,
+    /// Whether it offers congestion notification.
+    pub heeds_marks: bool,
 }
 
 /// The law of the congestion control that a scenario names, or of the profile's own.
@@ -106,6 +108,7 @@ impl Connection {
             limited: if habits.limited_transmit { 2 } else { 0 },
             whole: habits.counts_segments,
             ticks: habits.tick.is_some(),
+            heeds_marks: settings.ecn.unwrap_or(habits.ecn),
         })
     }
 

@@ -5,7 +5,8 @@ use crate::flow::Flow;
 use crate::formula::chance::{self, Chance, Repair, Sway};
 use crate::formula::course::{Growth, Law};
 use crate::formula::tcp;
-use crate::group::writes;
+use crate::group::{stage_name, writes};
+use crate::medium;
 use crate::share::Claim;
 use crate::speech::Packet;
 use crate::talk::TOGETHER;
@@ -30,6 +31,8 @@ pub(crate) struct Greedy<'a> {
     pub tcp: Connection,
     /// User bytes of each system write.
     pub write: u64,
+    /// User bytes of a transfer, if it has an end.
+    bytes: u64,
     /// From the beginning of a full segment to its ACK, on an empty path.
     pub round_trip: Span,
     /// The probability that one of the path's lines loses a segment.
@@ -59,6 +62,12 @@ impl<'a> Greedy<'a> {
         let tcp = Connection::of(settings, network.scenario().mtu)?;
         let flow = Flow::new(network, traffic, number)?;
         flow.uncovered_but_loss(network).map_or(Ok(()), Err)?;
+        if let Some((resource, _)) = flow.channel() {
+            return Err(format!(
+                "transfers over TCP on the shared medium {}, where each acknowledgement, of one segment or two, takes a turn",
+                stage_name(network, resource)
+            ));
+        }
         let [loss, unheard] = [&flow.route.there, &flow.route.back].map(|way| loss(network, way));
         if loss >= 1.0 || unheard >= 1.0 {
             return Err("TCP if everything is lost on the way there or back".into());
@@ -78,7 +87,19 @@ impl<'a> Greedy<'a> {
         let ungathered = longest(&alone)
             .filter(|&alone| longest(&demands).is_some_and(|gathered| gathered < alone))
             .map(|alone| Throughput::over(bytes, alone));
-        Ok(Greedy { flow, tcp, write, round_trip, loss, unheard, demands, ungathered })
+        let bytes = match workload {
+            Workload::Bulk { bytes, .. } | Workload::Push { bytes, .. } => bytes.bytes(),
+            _ => u64::MAX,
+        };
+        Ok(Greedy { flow, tcp, write, bytes, round_trip, loss, unheard, demands, ungathered })
+    }
+
+    /// What may be under way, in packets of which size.
+    pub fn under_way(&self) -> medium::Window<'_> {
+        let packet = self.tcp.payload + self.tcp.header;
+        let bytes = self.tcp.window.min(self.bytes);
+        let heeds_marks = self.tcp.heeds_marks;
+        medium::Window { flow: &self.flow, bytes, packet, heeds_marks }
     }
 
     /// User bytes per second that window and losses of the path allow on an empty path, and that reach the other end.

@@ -2,10 +2,10 @@
 
 use super::connection::Connection;
 use super::{Greedy, greedy, meets};
-use crate::engine::bursts;
+use crate::engine::{at_once, bursts};
 use crate::flow::{Flow, alongside, is_bulk};
 use crate::group::line;
-use crate::message::round_trip;
+use crate::medium::{self, conversation, phase_note};
 use crate::prediction::{Figure, Prediction, What};
 use crate::tcp::share::{Regime, shares};
 use crate::way::{Resource, Way};
@@ -33,8 +33,13 @@ pub(crate) fn predict(
     if traffic.count > 1 {
         return Err("conversations that wait for each other".into());
     }
+    let largest = sizes.iter().copied().max().unwrap_or(0);
+    let window =
+        medium::Window { flow: &flow, bytes: largest.into(), packet: largest, heeds_marks: false };
+    medium::fits(network, &[window])?;
     let loaded = beside(network, index, &flow, notes)?;
     notes.extend(bursts(network, traffic, &flow, sizes, &answer));
+    let mut least: Option<Span> = None;
     for &size in sizes {
         let there = in_one_burst(&traffic.transport, network.scenario().mtu, size);
         let back = || in_one_burst(&traffic.reply_transport, network.scenario().mtu, answer(size));
@@ -46,7 +51,9 @@ pub(crate) fn predict(
             ));
             continue;
         }
-        let terms = round_trip(&loaded.there, &loaded.back, (size, answer(size)), false);
+        let terms = conversation(&loaded, (size, answer(size)), (at_once(traffic), false))?;
+        medium::in_time(traffic, &loaded, terms.total())?;
+        least = least.min(Some(terms.total())).or(Some(terms.total()));
         list.push(Prediction {
             traffic: traffic.name.clone(),
             size: u64::from(size),
@@ -55,6 +62,7 @@ pub(crate) fn predict(
             terms: terms.0,
         });
     }
+    notes.extend(phase_note(traffic, &flow, least).filter(|_| !at_once(traffic)));
     notes.push(Note::of_traffic(
         &traffic.name,
         NoteKind::Assumed,

@@ -13,6 +13,7 @@ mod times;
 pub(crate) use connection::Connection;
 
 use crate::flow::{Flow, alongside, is_bulk};
+use crate::medium;
 use crate::prediction::Prediction;
 use crate::way::Resource;
 use flow::Greedy;
@@ -59,6 +60,11 @@ fn transfers(
         let flows = greedy(network, index, Some(write))?;
         if found.is_empty() {
             strangers(network, index, &flows, notes)?;
+            let windows: Vec<medium::Window<'_>> = flows.iter().map(Greedy::under_way).collect();
+            let told = |text| {
+                Note::of_traffic(&network.scenario().traffic[index].name, NoteKind::Assumed, text)
+            };
+            notes.extend(medium::unequal(network, &windows).map(told));
         }
         let shares = shares(network, &flows)?;
         bulk::predict(network, index, &flows, &shares, &mut found, notes);
@@ -88,6 +94,8 @@ fn greedy<'a>(
             flows.push(Greedy::new(network, traffic, number, write)?);
         }
     }
+    let windows: Vec<medium::Window<'_>> = flows.iter().map(Greedy::under_way).collect();
+    medium::fits(network, &windows)?;
     Ok(flows)
 }
 

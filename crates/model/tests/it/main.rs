@@ -3,6 +3,9 @@
 mod against_simulator;
 mod common;
 mod costs;
+mod drawn_media;
+mod media;
+mod media_beside;
 mod messages;
 mod processors;
 mod published_hawley1989;

@@ -1,5 +1,6 @@
 //! A bus: one device at a time sends a burst, and the first in order that waits is next.
 
+use super::alone::{Alone, Ask, ByFormula, Rule, Saturated, Turn};
 use super::{Access, AccessSettings, Ground, StationId, Stations};
 use crate::discipline::settings::{choice, keys};
 use std::ops::RangeInclusive;
@@ -36,6 +37,10 @@ impl AccessSettings for BusSettings {
     const TRIALS: &'static [&'static str] =
         &["", "overhead=240ns,burst=64", "overhead=1us,burst=300,order=turns"];
 
+    fn by_formula(&self) -> Option<&dyn ByFormula> {
+        Some(self)
+    }
+
     fn build(self, ground: &Ground<'_>) -> Bus {
         Bus {
             settings: self,
@@ -46,6 +51,49 @@ impl AccessSettings for BusSettings {
             last: None,
             free: Time::ZERO,
         }
+    }
+}
+
+impl BusSettings {
+    /// How long a frame keeps the bus, overheads included.
+    fn keeps(&self, alone: &Alone, ask: &Ask) -> Span {
+        self.overhead.scaled(ask.bytes.div_ceil(self.burst).max(1).into(), 1) + alone.length(ask)
+    }
+}
+
+impl ByFormula for BusSettings {
+    fn rule(&self) -> Rule {
+        Rule {
+            name: "overheads of its bursts",
+            formula: "⌈bytes / burst⌉ × overhead",
+            source: "LDS 2001 §3.7",
+        }
+    }
+
+    fn turn(&self, alone: &Alone, before: Option<Turn>, ask: Ask) -> Result<Turn, String> {
+        let start = before.map_or(ask.ready, |last| ask.ready.max(last.end));
+        let end = start + self.keeps(alone, &ask);
+        Ok(Turn { end, ..Turn::at(start, ask, alone.length(&ask)) })
+    }
+
+    fn once(&self, alone: &Alone, asks: &[Ask]) -> Result<Span, String> {
+        Ok(asks.iter().map(|ask| self.keeps(alone, ask)).sum())
+    }
+
+    fn saturated(&self, alone: &Alone, asks: &[Ask]) -> Result<Saturated, String> {
+        let cut = asks.iter().any(|ask| ask.bytes > self.burst);
+        if asks.len() > 1 && cut && self.order == Order::Turns {
+            return Err("frames of several bursts in turns".into());
+        }
+        let first = asks.iter().map(|ask| ask.by).min();
+        let served = |ask: &Ask| self.order == Order::Turns || Some(ask.by) == first;
+        Ok(Saturated {
+            cycle: asks.iter().filter(|ask| served(ask)).map(|ask| self.keeps(alone, ask)).sum(),
+            frames: asks.iter().map(|ask| f64::from(u8::from(served(ask)))).collect(),
+            formula: "Σ (⌈bytes / burst⌉ × overhead + frame), of the first in the list alone if that is the order",
+            source: "LDS 2001 §3.7",
+            estimate: None,
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Carrier sense with collision detection: the Ethernet of one cable.
 
+use super::alone::{Alone, Ask, ByFormula, Rule, Saturated, Turn};
 use super::{Access, AccessSettings, Ground, MediumSpec, StationId, Stations};
 use crate::discipline::settings::keys;
 use crate::{Framing, SpecError};
@@ -29,6 +30,20 @@ const ATTEMPTS: RangeInclusive<u32> = 1..=1 << 16;
 const DOUBLINGS: RangeInclusive<u32> = 0..=32;
 
 impl CsmaCdSettings {
+    /// Silence behind a frame, if its framing has none.
+    fn gap_of(&self, alone: &Alone) -> Span {
+        if alone.framing == Framing::Ethernet {
+            Span::ZERO
+        } else {
+            alone.time_of(self.gap_bits.into())
+        }
+    }
+
+    /// How long a frame takes, which lasts a slot at least.
+    fn lasts(&self, alone: &Alone, ask: &Ask) -> Span {
+        alone.length(ask).max(alone.time_of(self.slot_bits.into()))
+    }
+
     /// How long `bits` take on the channel.
     fn time(medium: &MediumSpec, bits: u32) -> Span {
         const SECOND: u64 = 1_000_000_000;
@@ -61,6 +76,10 @@ impl AccessSettings for CsmaCdSettings {
         Ok(())
     }
 
+    fn by_formula(&self) -> Option<&dyn ByFormula> {
+        Some(self)
+    }
+
     fn build(self, ground: &Ground<'_>) -> CsmaCd {
         let medium = ground.medium;
         let [slot, jam, preamble, gap] =
@@ -84,6 +103,52 @@ impl AccessSettings for CsmaCdSettings {
             heard: Vec::new(),
             next_start: None,
         }
+    }
+}
+
+impl ByFormula for CsmaCdSettings {
+    fn rule(&self) -> Rule {
+        Rule {
+            name: "until the channel is silent",
+            formula: "last bit heard + gap − ready",
+            source: "IEEE 802.3 §4.2.3.2",
+        }
+    }
+
+    fn turn(&self, alone: &Alone, before: Option<Turn>, ask: Ask) -> Result<Turn, String> {
+        let free = before.map_or(ask.ready, |last| {
+            let way = if last.by == ask.by { Span::ZERO } else { alone.delay };
+            last.end + way + self.gap_of(alone)
+        });
+        Ok(Turn::at(ask.ready.max(free), ask, self.lasts(alone, &ask)))
+    }
+
+    fn once(&self, alone: &Alone, asks: &[Ask]) -> Result<Span, String> {
+        match asks {
+            [ask] => Ok(self.lasts(alone, ask) + self.gap_of(alone)),
+            _ => Err("waits for collisions, which chance decides".into()),
+        }
+    }
+
+    /// E = P / (P + W T), W = (1 − A) / A, A = (1 − 1/Q)^(Q − 1), for Q stations that each try with probability 1/Q in slots
+    /// of T that a collision fills.
+    fn saturated(&self, alone: &Alone, asks: &[Ask]) -> Result<Saturated, String> {
+        let stations = asks.len() as f64;
+        let each = |ask: &Ask| self.lasts(alone, ask) + self.gap_of(alone);
+        let frames: Span = asks.iter().map(each).sum();
+        let success = (1.0 - 1.0 / stations).powf(stations - 1.0);
+        let slot = alone.time_of(self.slot_bits.into()).as_nanos() as f64;
+        let lost = stations * (1.0 - success) / success * slot;
+        let estimate = (asks.len() > 1).then(|| {
+            "stations of the formula know their number; with back-off one that has sent goes on winning, by which short frames get more and many stations on a long cable less, and shares are equal in the long run only".into()
+        });
+        Ok(Saturated {
+            cycle: frames + Span::from_nanos(lost as u64),
+            frames: vec![1.0; asks.len()],
+            formula: "Σ frame + Q × (1 − A) / A × slot, A = (1 − 1/Q)^(Q − 1)",
+            source: "Metcalfe and Boggs 1976 §6",
+            estimate,
+        })
     }
 }
 

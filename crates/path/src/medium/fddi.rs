@@ -1,5 +1,6 @@
 //! A ring with a timed token: what a station may send depends on how early the token comes.
 
+use super::alone::{Alone, Ask, ByFormula, Rule, Saturated, Turn};
 use super::ring::{Ring, time_of};
 use super::{Access, AccessSettings, Ground, MediumSpec, StationId, Stations};
 use crate::SpecError;
@@ -45,6 +46,10 @@ impl AccessSettings for FddiSettings {
         Ok(())
     }
 
+    fn by_formula(&self) -> Option<&dyn ByFormula> {
+        Some(self)
+    }
+
     fn build(self, ground: &Ground<'_>) -> Fddi {
         let count = ground.stations.len();
         let share = self.ttrt.as_nanos() as f64 * self.synchronous.as_f64() / count as f64;
@@ -57,6 +62,82 @@ impl AccessSettings for FddiSettings {
             due: vec![Time::ZERO + self.ttrt; count],
             state: State::Free { from: StationId(0), since: Time::ZERO },
         }
+    }
+}
+
+impl FddiSettings {
+    /// A rotation in which so many stations send the token on.
+    fn rotation(&self, alone: &Alone, tokens: usize) -> Span {
+        let round = Ring::alone(alone, self.station_latency).round;
+        round + alone.time_of(self.token_bits.into()).scaled(tokens as u64, 1)
+    }
+}
+
+impl ByFormula for FddiSettings {
+    fn rule(&self) -> Rule {
+        Rule {
+            name: "for the token",
+            formula: "next pass of the token − ready; to an idle ring half a rotation, the mean over all phases",
+            source: "ANSI X3.139 §8; Jain 1990",
+        }
+    }
+
+    fn phase(&self, alone: &Alone) -> Span {
+        self.rotation(alone, 0)
+    }
+
+    fn turn(&self, alone: &Alone, before: Option<Turn>, ask: Ask) -> Result<Turn, String> {
+        let (ring, own) = (Ring::alone(alone, self.station_latency), alone.length(&ask));
+        // Each of two stations has a turn between two visits of the token: of an answer of the protocol and a message, or of
+        // the packets of one.
+        let held = before
+            .filter(|last| last.by == ask.by)
+            .map_or(Span::ZERO, |last| last.end.since(last.since));
+        if self.rotation(alone, 2) + held.scaled(2, 1) + own.scaled(4, 1) >= self.ttrt {
+            return Err(format!(
+                "tokens that may come late, with frames of {own} and a ttrt of {}",
+                self.ttrt
+            ));
+        }
+        let released = |last: Turn| last.end + alone.time_of(self.token_bits.into());
+        Ok(ring.turn(before, (ask, own), released, |_| true))
+    }
+
+    fn way(&self, alone: &Alone, from: StationId, to: StationId) -> Span {
+        Ring::alone(alone, self.station_latency).way(from, to)
+    }
+
+    fn once(&self, alone: &Alone, asks: &[Ask]) -> Result<Span, String> {
+        let frames: Span = asks.iter().map(|ask| alone.length(ask)).sum();
+        let all = frames + self.rotation(alone, asks.len());
+        match all < self.ttrt {
+            true => Ok(all),
+            false => Err(format!(
+                "tokens that may come late, rotations of {all} with a ttrt of {}",
+                self.ttrt
+            )),
+        }
+    }
+
+    /// n (T − D) / (n T + D), the part of the time in which n stations send.
+    fn saturated(&self, alone: &Alone, asks: &[Ask]) -> Result<Saturated, String> {
+        if !self.synchronous.is_never() {
+            return Err("synchronous time beside asynchronous".into());
+        }
+        let around = self.rotation(alone, asks.len());
+        let holds = self.ttrt.saturating_sub(around).as_nanos() as f64;
+        let frames = |ask: &Ask| holds / (alone.length(ask).as_nanos() as f64).max(1.0);
+        let longest = asks.iter().map(|ask| alone.length(ask)).max().unwrap_or_default();
+        Ok(Saturated {
+            cycle: self.ttrt.scaled(asks.len() as u64, 1) + around,
+            frames: asks.iter().map(frames).collect(),
+            formula: "n + 1 rotations of n TTRT + D in all, in which each of n stations sends for TTRT − D",
+            source: "Jain 1990; Dykeman and Bux 1988",
+            estimate: Some(format!(
+                "a frame begun is sent whole, by which a turn of {} is up to {longest} longer",
+                Span::from_nanos(holds as u64)
+            )),
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Half duplex: one channel for all, without collisions.
 
+use super::alone::{Alone, Ask, ByFormula, Rule, Saturated, Turn};
 use super::{Access, AccessSettings, Ground, StationId, Stations};
 use crate::discipline::settings::keys;
 use std::collections::BTreeSet;
@@ -21,6 +22,10 @@ impl AccessSettings for HalfDuplexSettings {
 
     const TRIALS: &'static [&'static str] = &["", "turnaround=17us"];
 
+    fn by_formula(&self) -> Option<&dyn ByFormula> {
+        Some(self)
+    }
+
     fn build(self, ground: &Ground<'_>) -> HalfDuplex {
         HalfDuplex {
             delay: ground.medium.delay,
@@ -31,6 +36,44 @@ impl AccessSettings for HalfDuplexSettings {
             last: None,
             free: Time::ZERO,
         }
+    }
+}
+
+impl ByFormula for HalfDuplexSettings {
+    fn rule(&self) -> Rule {
+        Rule {
+            name: "until the channel has turned round",
+            formula: "last bit sent + delay + turnaround − ready, behind another station",
+            source: "path.md, half-duplex",
+        }
+    }
+
+    fn turn(&self, alone: &Alone, before: Option<Turn>, ask: Ask) -> Result<Turn, String> {
+        let free = match before {
+            None => ask.ready,
+            Some(last) if last.by == ask.by => last.end,
+            Some(last) => last.end + alone.delay + self.turnaround,
+        };
+        Ok(Turn::at(ask.ready.max(free), ask, alone.length(&ask)))
+    }
+
+    fn rest(&self, alone: &Alone) -> Option<Span> {
+        Some(alone.delay + self.turnaround)
+    }
+
+    fn once(&self, alone: &Alone, asks: &[Ask]) -> Result<Span, String> {
+        self.saturated(alone, asks).map(|all| all.cycle)
+    }
+
+    fn saturated(&self, alone: &Alone, asks: &[Ask]) -> Result<Saturated, String> {
+        let rest = if asks.len() > 1 { alone.delay + self.turnaround } else { Span::ZERO };
+        Ok(Saturated {
+            cycle: asks.iter().map(|ask| alone.length(ask) + rest).sum(),
+            frames: vec![1.0; asks.len()],
+            formula: "Σ (frame + delay + turnaround), without the latter two for one station",
+            source: "path.md, half-duplex",
+            estimate: None,
+        })
     }
 }
 

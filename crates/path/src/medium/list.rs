@@ -27,6 +27,16 @@ macro_rules! media {
                 match self { $(AccessSpec::$Access(_) => <$Settings as AccessSettings>::MOST_STATIONS,)+ }
             }
 
+            /// What formulas know of how its stations take turns.
+            fn by_formula(&self) -> Option<&dyn ByFormula> {
+                match self { $(AccessSpec::$Access(it) => it.by_formula(),)+ }
+            }
+
+            /// The lines that a frame crosses from one station to another, if it is a fabric of switches.
+            fn ports(&self, alone: &Alone, from: StationId, to: StationId) -> Option<Vec<PortLine>> {
+                match self { $(AccessSpec::$Access(it) => it.ports(alone, from, to),)+ }
+            }
+
             /// Reads the keys of `kind`. `None` if there is no such kind.
             fn read_kind(
                 kind: &str,

@@ -3,6 +3,7 @@
 //! A [`Medium`] is what its stations have in common (`Stations`: queues, counts, what is under way) and the `Access` by
 //! which they take turns. Nothing here reads a clock.
 
+mod alone;
 mod bus;
 mod csma_cd;
 mod fddi;
@@ -17,12 +18,14 @@ mod token_ring;
 mod transit;
 mod wideband;
 
+pub use alone::{Alone, Ask, Rule, Saturated, Turn};
 pub use spec::{MediumKind, MediumSpec, MediumTextError};
 pub use stations::{Heard, StationId};
 
 use crate::discipline::Keys;
 use crate::discipline::settings::Given;
 use crate::{Backlog, SpecError};
+use alone::ByFormula;
 use list::media;
 use stations::Stations;
 use trunkline_core::{Carried, Channel, Counts, DropCause, Hosts, Seed, Time};
@@ -38,7 +41,7 @@ media! {
     "leaf-spine" => leaf_spine::{LeafSpine, LeafSpineSettings},
 }
 
-pub use leaf_spine::Flow;
+pub use leaf_spine::{Flow, PortLine};
 
 /// How the stations of a medium take turns: what one kind of medium has of its own.
 ///
@@ -80,6 +83,16 @@ trait AccessSettings: Keys + Copy {
 
     /// Bytes of the largest frames of which nothing is lost, if larger ones may be.
     fn lossless_up_to(&self, _medium: &MediumSpec) -> Option<u64> {
+        None
+    }
+
+    /// What formulas know of how its stations take turns. `None` if nothing.
+    fn by_formula(&self) -> Option<&dyn ByFormula> {
+        None
+    }
+
+    /// The lines that a frame crosses from one station to another, if it is a fabric of switches.
+    fn ports(&self, _alone: &Alone, _from: StationId, _to: StationId) -> Option<Vec<PortLine>> {
         None
     }
 

@@ -1,5 +1,6 @@
 //! What rings with a token have in common: where their stations lie, and who meets the token when.
 
+use super::alone::{Alone, Ask, Turn};
 use super::{Ground, StationId};
 use trunkline_core::{Span, Time};
 
@@ -15,7 +16,16 @@ pub(super) struct Ring {
 impl Ring {
     /// A ring of as many stations as `ground` has, each of which delays what passes it by `latency`.
     pub fn new(ground: &Ground<'_>, latency: Span) -> Ring {
-        let (delay, count) = (ground.medium.delay, ground.stations.len() as u64);
+        Ring::of(ground.medium.delay, ground.stations.len(), latency)
+    }
+
+    /// The same as formulas see it.
+    pub fn alone(alone: &Alone, latency: Span) -> Ring {
+        Ring::of(alone.delay, alone.stations, latency)
+    }
+
+    fn of(delay: Span, count: usize, latency: Span) -> Ring {
+        let count = count as u64;
         let place = |station: u64| delay.scaled(station, count) + latency.scaled(station, 1);
         Ring { places: (0..count).map(place).collect(), round: place(count) }
     }
@@ -33,6 +43,26 @@ impl Ring {
         match round {
             0 => first.max(wants),
             _ => first + self.round.scaled(late.div_ceil(round), 1),
+        }
+    }
+
+    /// When a frame is sent if nobody else wants the token, which the station of the frame `before` sent on at `released`
+    /// unless the next one `follows` in the same turn. Without a frame before, the token is just there.
+    pub fn turn(
+        &self,
+        before: Option<Turn>,
+        (ask, own): (Ask, Span),
+        released: impl Fn(Turn) -> Time,
+        follows: impl Fn(Turn) -> bool,
+    ) -> Turn {
+        match before {
+            None => Turn::at(ask.ready, ask, own),
+            Some(last) if last.by == ask.by && ask.ready <= last.end && follows(last) => {
+                Turn { since: last.since, ..Turn::at(last.end, ask, own) }
+            }
+            Some(last) => {
+                Turn::at(self.passes(last.by, released(last), ask.by, ask.ready), ask, own)
+            }
         }
     }
 

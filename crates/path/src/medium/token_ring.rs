@@ -1,5 +1,6 @@
 //! A ring on which a token goes round: who has it may send.
 
+use super::alone::{Alone, Ask, ByFormula, Rule, Saturated, Turn};
 use super::ring::{Ring, time_of};
 use super::{Access, AccessSettings, Ground, StationId, Stations};
 use crate::discipline::settings::keys;
@@ -30,6 +31,10 @@ impl AccessSettings for TokenRingSettings {
     const TRIALS: &'static [&'static str] =
         &["", "hold=0s,early_release=true", "hold=1ms,station_latency=3us", "station_latency=0s"];
 
+    fn by_formula(&self) -> Option<&dyn ByFormula> {
+        Some(self)
+    }
+
     fn build(self, ground: &Ground<'_>) -> TokenRing {
         TokenRing {
             settings: self,
@@ -38,6 +43,70 @@ impl AccessSettings for TokenRingSettings {
             wants: vec![None; ground.stations.len()],
             state: State::Free { from: StationId(0), since: Time::ZERO },
         }
+    }
+}
+
+impl TokenRingSettings {
+    /// When a station sends the token on behind a frame.
+    fn released(&self, alone: &Alone, ring: &Ring, last: Turn) -> Time {
+        let returned = if self.early_release { last.end } else { last.start + ring.round };
+        last.end.max(returned) + alone.time_of(self.token_bits.into())
+    }
+
+    /// Frames of one length that a turn has room for.
+    fn in_turn(&self, length: Span) -> u64 {
+        (self.hold.as_nanos() / length.as_nanos().max(1)).max(1)
+    }
+}
+
+impl ByFormula for TokenRingSettings {
+    fn rule(&self) -> Rule {
+        Rule {
+            name: "for the token",
+            formula: "next pass of the token − ready; to an idle ring half a rotation, the mean over all phases",
+            source: "IEEE 802.5",
+        }
+    }
+
+    fn phase(&self, alone: &Alone) -> Span {
+        Ring::alone(alone, self.station_latency).round
+    }
+
+    fn turn(&self, alone: &Alone, before: Option<Turn>, ask: Ask) -> Result<Turn, String> {
+        let (ring, own) = (Ring::alone(alone, self.station_latency), alone.length(&ask));
+        let released = |last| self.released(alone, &ring, last);
+        let follows = |last: Turn| last.end + own <= last.since + self.hold;
+        Ok(ring.turn(before, (ask, own), released, follows))
+    }
+
+    fn way(&self, alone: &Alone, from: StationId, to: StationId) -> Span {
+        Ring::alone(alone, self.station_latency).way(from, to)
+    }
+
+    fn once(&self, alone: &Alone, asks: &[Ask]) -> Result<Span, String> {
+        let ring = Ring::alone(alone, self.station_latency);
+        let turn = |ask: &Ask| {
+            let only = Turn::at(Time::ZERO, *ask, alone.length(ask));
+            self.released(alone, &ring, only).since(Time::ZERO)
+        };
+        Ok(asks.iter().map(turn).sum::<Span>() + ring.round)
+    }
+
+    fn saturated(&self, alone: &Alone, asks: &[Ask]) -> Result<Saturated, String> {
+        let ring = Ring::alone(alone, self.station_latency);
+        let turn = |ask: &Ask| {
+            let length = alone.length(ask);
+            let before = length.scaled(self.in_turn(length) - 1, 1);
+            let last = Turn::at(Time::ZERO, *ask, length);
+            before + self.released(alone, &ring, last).since(Time::ZERO)
+        };
+        Ok(Saturated {
+            cycle: asks.iter().map(turn).sum::<Span>() + ring.round,
+            frames: asks.iter().map(|ask| self.in_turn(alone.length(ask)) as f64).collect(),
+            formula: "Σ (frames of a turn, the last at least a rotation without early release, + token) + rotation",
+            source: "path.md, token-ring; the cycle of Takagi 1988",
+            estimate: None,
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! A satellite channel in frames: a station asks for room in one frame and sends in a later one.
 
+use super::alone::{Alone, Ask, ByFormula, Rule, Saturated, Turn};
 use super::{Access, AccessSettings, Ground, MediumSpec, StationId, Stations};
 use crate::SpecError;
 use crate::discipline::settings::keys;
@@ -75,6 +76,10 @@ impl AccessSettings for WidebandSettings {
         Ok(())
     }
 
+    fn by_formula(&self) -> Option<&dyn ByFormula> {
+        Some(self)
+    }
+
     fn build(self, ground: &Ground<'_>) -> Wideband {
         Wideband {
             settings: self,
@@ -84,6 +89,90 @@ impl AccessSettings for WidebandSettings {
             frame: Time::ZERO,
             line: Time::ZERO,
         }
+    }
+}
+
+impl WidebandSettings {
+    /// The time from the frame in which room is asked for to the one in which it is there.
+    fn ahead(&self) -> Span {
+        let frames = self.reservation.as_nanos().div_ceil(self.frame.as_nanos());
+        self.frame.scaled(frames, 1)
+    }
+
+    /// How long a packet takes that is one datagram.
+    fn whole(&self, alone: &Alone, ask: &Ask) -> Result<Span, String> {
+        match ask.bytes > self.whole {
+            true => Err(format!("packets of {} bytes in fragments", ask.bytes)),
+            false => Ok(time(alone.rate, ask.bytes)),
+        }
+    }
+}
+
+impl ByFormula for WidebandSettings {
+    fn rule(&self) -> Rule {
+        Rule {
+            name: "for room in a frame",
+            formula: "next frame + reservation, in whole frames, + control − ready; half a frame to the next one is the mean over all phases",
+            source: "RFC 1030 §7 and Appendix I",
+        }
+    }
+
+    fn phase(&self, _: &Alone) -> Span {
+        self.frame
+    }
+
+    fn turn(&self, alone: &Alone, before: Option<Turn>, ask: Ask) -> Result<Turn, String> {
+        let own = self.whole(alone, &ask)?;
+        let grid = before.map_or(ask.ready, |last| last.since);
+        // Room may be asked for before the frame came in which the last packet went.
+        let frame = self.frame.as_nanos();
+        let later = ask.ready.since(grid).as_nanos().div_ceil(frame);
+        let sooner = grid.since(ask.ready).as_nanos() / frame;
+        let asked = grid.before(self.frame.scaled(sooner, 1)) + self.frame.scaled(later, 1);
+        let since = asked + self.ahead();
+        let mut sent = Turn { since, ..Turn::at(since + self.control, ask, own) };
+        if let Some(last) = before.filter(|last| last.since == since) {
+            // A frame has room for datagrams of any size together only if for two of the largest.
+            let third = last.start > since + self.control;
+            if third || self.datagrams < 2 || self.usable / 2 < self.whole {
+                return Err("several datagrams that may share a frame".into());
+            }
+            (sent.start, sent.end) = (last.end, last.end + own);
+        }
+        Ok(sent)
+    }
+
+    fn once(&self, alone: &Alone, asks: &[Ask]) -> Result<Span, String> {
+        let lengths =
+            asks.iter().map(|ask| self.whole(alone, ask)).collect::<Result<Vec<_>, _>>()?;
+        let largest = asks.iter().map(|ask| ask.bytes).max().unwrap_or(1);
+        let each = u64::from(self.datagrams.min(self.usable / largest.max(1)).max(1));
+        let all = self.frame.scaled((asks.len() as u64).div_ceil(each), 1);
+        if all > self.reservation + self.frame {
+            return Err("reservations that may lapse".into());
+        }
+        // Behind those of the same frame.
+        let ahead = (asks.len() as u64).min(each) - 1;
+        let longest = lengths.into_iter().max().unwrap_or_default();
+        Ok(all + longest.scaled(ahead, 1))
+    }
+
+    fn saturated(&self, alone: &Alone, asks: &[Ask]) -> Result<Saturated, String> {
+        let sizes: Vec<u32> = asks.iter().map(|ask| ask.bytes).collect();
+        asks.iter().try_for_each(|ask| self.whole(alone, ask).map(|_| ()))?;
+        if sizes.iter().any(|&size| size != sizes[0]) {
+            return Err("packets of several sizes that fill frames".into());
+        }
+        let each = self.datagrams.min(self.usable / sizes[0].max(1));
+        Ok(Saturated {
+            cycle: self.frame,
+            frames: vec![f64::from(each) / asks.len() as f64; asks.len()],
+            formula: "frame, in which min(datagrams, ⌊usable / packet⌋) go",
+            source: "RFC 1030 §7 and Appendix I",
+            estimate: (asks.len() > 1).then(|| {
+                "an equal part of what all get; more or less comes to each by the order of asking and by whose reservations lapse".into()
+            }),
+        })
     }
 }
 

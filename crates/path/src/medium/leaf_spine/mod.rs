@@ -1,8 +1,12 @@
 //! A switched fabric of two levels: leaf switches with the stations, and spine switches between the leaves.
 
+mod lines;
 mod plan;
 mod port;
 
+pub use lines::PortLine;
+
+use super::alone::Alone;
 use super::slab::Slab;
 use super::transit::Destination;
 use super::{Access, AccessSettings, Ground, MediumSpec, StationId, Stations};
@@ -63,15 +67,15 @@ impl LeafSpineSettings {
     /// Bytes that may still come to a buffer that has told the port at the other end of a cable to stop: what the port sends
     /// while that is under way, its frame begun last, what is on the cable and in front of the buffer, and the frame that
     /// made the buffer tell.
-    fn headroom(&self, medium: &MediumSpec) -> u64 {
-        let worked_out = self.under_way(medium).saturating_add(2 * LARGEST_FRAME);
+    fn headroom(&self, rate: Option<Rate>, delay: Span) -> u64 {
+        let worked_out = self.under_way(rate, delay).saturating_add(2 * LARGEST_FRAME);
         self.headroom.map_or(worked_out, u64::from)
     }
 
     /// The part of that beside the two frames.
-    fn under_way(&self, medium: &MediumSpec) -> u64 {
-        let fastest = medium.rate.max(self.trunk_rate).map_or(0, Rate::bits_per_second);
-        let way = medium.delay.as_nanos() * 2 + self.switch_latency.as_nanos();
+    fn under_way(&self, rate: Option<Rate>, delay: Span) -> u64 {
+        let fastest = rate.max(self.trunk_rate).map_or(0, Rate::bits_per_second);
+        let way = delay.as_nanos() * 2 + self.switch_latency.as_nanos();
         u64::try_from(u128::from(fastest) * u128::from(way) / 8_000_000_000).unwrap_or(u64::MAX)
     }
 }
@@ -99,7 +103,9 @@ impl AccessSettings for LeafSpineSettings {
     }
 
     fn lossless_up_to(&self, medium: &MediumSpec) -> Option<u64> {
-        let for_frames = self.headroom(medium).saturating_sub(self.under_way(medium));
+        let for_frames = self
+            .headroom(medium.rate, medium.delay)
+            .saturating_sub(self.under_way(medium.rate, medium.delay));
         (self.flow == Flow::Pause).then_some(for_frames / 2)
     }
 
@@ -109,7 +115,7 @@ impl AccessSettings for LeafSpineSettings {
                 "ports of a leaf-spine fabric need a rate: give the medium one".into(),
             ));
         }
-        let headroom = self.headroom(medium);
+        let headroom = self.headroom(medium.rate, medium.delay);
         if self.flow == Flow::Pause && headroom >= u64::from(self.buffer) {
             return Err(SpecError::Conflict(format!(
                 "a headroom of {headroom} bytes leaves nothing of a buffer of {}: give a larger buffer or a shorter delay",
@@ -117,6 +123,10 @@ impl AccessSettings for LeafSpineSettings {
             )));
         }
         Ok(())
+    }
+
+    fn ports(&self, alone: &Alone, from: StationId, to: StationId) -> Option<Vec<PortLine>> {
+        Some(self.lines(alone, from, to))
     }
 
     fn build(self, ground: &Ground<'_>) -> LeafSpine {
@@ -130,7 +140,8 @@ impl AccessSettings for LeafSpineSettings {
         LeafSpine {
             settings: self,
             delay: medium.delay,
-            stop_above: u64::from(self.buffer).saturating_sub(self.headroom(medium)),
+            stop_above: u64::from(self.buffer)
+                .saturating_sub(self.headroom(medium.rate, medium.delay)),
             ports: (0..plan.ports()).map(port).collect(),
             plan,
             lodgings: Slab::default(),

@@ -1,0 +1,79 @@
+//! How much round trips vary without a queue.
+
+use trunkline_core::Span;
+
+/// Turns that are kept, and which of them counts in order of size: the middle (choices).
+const KEPT: usize = 16;
+const COUNTS: usize = 8;
+
+/// What the round trip turns by: of two differences in a row with opposite signs the lesser, and nothing if their signs are the same. A
+/// queue grows and goes over several round trips; what chance adds to each turns about with most of them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Jitter {
+    last: Option<Span>,
+    /// The latest difference, and whether the round trip became longer.
+    step: Option<(Span, bool)>,
+    turns: [Span; KEPT],
+    next: usize,
+}
+
+impl Jitter {
+    /// Counts a round trip.
+    pub fn take(&mut self, round: Span) {
+        let Some(last) = self.last.replace(round) else { return };
+        let is_longer = round > last;
+        let size = if is_longer { round - last } else { last - round };
+        let Some((before, was_longer)) = self.step.replace((size, is_longer)) else { return };
+        self.turns[self.next] = if is_longer == was_longer { Span::ZERO } else { size.min(before) };
+        self.next = (self.next + 1) % KEPT;
+    }
+
+    /// Round trips change for another reason: what comes next is not held against what came before.
+    pub fn interrupt(&mut self) {
+        (self.last, self.step) = (None, None);
+    }
+
+    /// The turn that is usual; none before half of those that are kept have been seen.
+    pub fn turn(&self) -> Span {
+        let mut turns = self.turns;
+        turns.sort_unstable();
+        turns[COUNTS]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(rounds: impl IntoIterator<Item = u64>) -> Span {
+        let mut jitter = Jitter::default();
+        rounds.into_iter().for_each(|it| jitter.take(Span::from_millis(it)));
+        jitter.turn()
+    }
+
+    #[test]
+    fn a_queue_that_grows_and_goes_is_no_jitter() {
+        let saw = (0..40).map(|at| 50 + [0, 4, 8, 12, 16, 12, 8, 4][at % 8]);
+        assert_eq!(turn(saw), Span::ZERO);
+    }
+
+    #[test]
+    fn what_turns_about_is_jitter() {
+        assert_eq!(turn((0..40).map(|at| 50 + 7 * (at % 2))), Span::from_millis(7));
+        // A third of the differences go on.
+        let jitter = turn((0..40).map(|at| 50 + [0, 9, 3, 6, 15, 5][at % 6]));
+        assert!(jitter >= Span::from_millis(3), "{jitter}");
+        assert_eq!(turn([50, 90, 50, 90, 50, 90]), Span::ZERO);
+    }
+
+    #[test]
+    fn an_interruption_joins_nothing() {
+        let mut jitter = Jitter::default();
+        for _ in 0..40 {
+            jitter.take(Span::from_millis(50));
+            jitter.take(Span::from_millis(90));
+            jitter.interrupt();
+        }
+        assert_eq!(jitter.turn(), Span::ZERO);
+    }
+}
