@@ -207,6 +207,29 @@ fn burst(shift: Shift) -> Vec<Cell> {
     cells
 }
 
+/// Jitter that keeps the order and such that does not, as shares of the round trip, with and without losses.
+fn jitter(shift: Shift) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for (megabits, round, seconds) in [(10.0, 100.0, 60.0), (20.0, 50.0, 60.0), (100.0, 50.0, 30.0)]
+    {
+        for (share, loss) in [(0.05, 0.0), (0.1, 0.02), (0.2, 0.02), (0.4, 0.0)] {
+            for kind in ["", "independent:normal:"] {
+                let line = shift.line(megabits, round, loss, 1.0);
+                // The deviation of a normal distribution, the width of the other.
+                let part = if kind.is_empty() { share } else { share / 4.0 };
+                let jitter = (line.round * 1000.0 * part) as u64;
+                let forward = format!(
+                    "forward = {{ jitter = \"{kind}{jitter}us\", loss = \"{}%\" }}",
+                    100.0 * loss
+                );
+                let what = format!(" {}jitter {share}", if kind.is_empty() { "" } else { "free " });
+                cells.push(line.cell("jitter", &what, &forward, seconds));
+            }
+        }
+    }
+    cells
+}
+
 /// Beside one flow of TCP.
 fn beside(shift: Shift) -> Vec<Cell> {
     let mut cells = Vec::new();
@@ -434,7 +457,8 @@ fn main() {
     let (options, asked): (Vec<String>, Vec<String>) =
         std::env::args().skip(1).partition(|it| it == "--shifted");
     let shift = if options.is_empty() { PLAIN } else { SHIFTED };
-    let all = [alone, low, burst, beside, fair, change, wideband].map(|region| region(shift));
+    let all =
+        [alone, low, burst, jitter, beside, fair, change, wideband].map(|region| region(shift));
     let is_asked = |cell: &Cell| {
         asked.is_empty()
             || asked.iter().any(|it| format!("{} {}", cell.region, cell.name).contains(it.as_str()))

@@ -15,10 +15,12 @@
 //! queue, is the path's own. Those packets have used the path too, so that what came through is counted with the packets that
 //! the same stretch has lost, as many as that share makes likely.
 
+mod delay;
 mod train;
 
 use super::contest::Contest;
 use super::full::{Came, Full};
+use super::jitter::Jitter;
 use super::rates::{burst, bytes_in, per_second, rate_of};
 use super::window::{Least, Losses, MOST_RATE, OwnLoss, Window};
 use super::{Arrival, Law, on_path};
@@ -98,6 +100,8 @@ pub struct Adaptive {
     /// The latest round trip, and the shortest of late.
     latest: Option<Span>,
     shortest: Least<Span>,
+    /// What it turns by while the rate is held, or little changed.
+    jitter: Jitter,
     turned: Time,
     /// The path's own loss, as it was while less than the rate was sent.
     own_loss: OwnLoss,
@@ -132,6 +136,7 @@ impl Adaptive {
             since: Window::default(),
             latest: None,
             shortest: Least::default(),
+            jitter: Jitter::default(),
             turned: Time::ZERO,
             own_loss: OwnLoss::default(),
             contest: None,
@@ -144,28 +149,9 @@ impl Adaptive {
         }
     }
 
-    /// How much longer the round trip is than the shortest.
-    fn queue(&self) -> Span {
-        match (self.latest, self.shortest.get()) {
-            (Some(latest), Some(shortest)) => latest.saturating_sub(shortest),
-            _ => Span::ZERO,
-        }
-    }
-
-    fn base(&self) -> Span {
-        self.shortest.get().unwrap_or(Span::from_millis(10))
-    }
-
-    /// A queue that is none: a sixteenth of the round trip, or the time of four packets at the highest rate.
-    fn tolerated(&self) -> Span {
-        let packets = 4 * self.packet * 1_000_000_000 / self.highest.max(1);
-        self.base().scaled(1, 16).max(Span::from_nanos(packets)).max(Span::from_millis(1))
-    }
-
     /// Whether the stretch has lasted long enough.
     fn is_over(&self) -> bool {
-        let least = self.base().scaled(1, 3);
-        self.window.count() > PACKETS && self.window.span() >= least
+        self.window.count() > PACKETS && self.window.span() >= self.stretch()
     }
 
     /// Ends a stretch: what it says, and the next offer.
@@ -195,6 +181,7 @@ impl Adaptive {
             self.own_loss.take(self.own_loss.explained(losses));
         }
         let counted = self.own_loss.likely(losses).sent_at(through);
+        let counted = self.fairly(counted, window.span());
         self.next(now, counted, all, excess);
     }
 
@@ -411,24 +398,6 @@ impl Adaptive {
         self.make_offer(self.drained(queue));
     }
 
-    /// The queue that a new offer will meet. The one that is seen is largely from before the offer in force, at which packets come for
-    /// a round trip and the third that is looked at: it grows or goes by what that is above or below the rate. Half of that time
-    /// is counted (a choice).
-    fn coming(&self, queue: Span) -> Span {
-        let time = u128::from(self.base().scaled(2, 3).as_nanos());
-        let part = |rate: u64| (time * u128::from(rate) / u128::from(self.rate.max(1))) as u64;
-        let grows = Span::from_nanos(part(self.sent.saturating_sub(self.rate)));
-        let goes = Span::from_nanos(part(self.rate.saturating_sub(self.sent)));
-        (queue + grows).saturating_sub(goes)
-    }
-
-    /// The rate at which the queue goes within two round trips.
-    fn drained(&self, queue: Span) -> u64 {
-        let over = self.coming(queue).saturating_sub(self.tolerated().scaled(1, 2)).as_nanos();
-        let part = (over / (self.base().as_nanos() / 50).max(1)).min(40);
-        self.rate * (100 - part) / 100
-    }
-
     fn turn(&mut self, now: Time) {
         if now.since(self.turned) >= MEMORY.max(self.base().scaled(20, 1)) {
             self.turned = now;
@@ -466,6 +435,10 @@ impl Law for Adaptive {
     fn round(&mut self, round: Span) {
         self.latest = Some(round);
         self.shortest.take(round);
+        match self.phase {
+            Phase::Hold(1..) | Phase::Contest => self.jitter.take(round),
+            _ => self.jitter.interrupt(),
+        }
     }
 
     fn taken_up(&mut self, told: Option<Burst>) {

@@ -8,6 +8,7 @@ mod adaptive;
 mod contest;
 mod fixed;
 mod full;
+mod jitter;
 mod rates;
 mod window;
 
