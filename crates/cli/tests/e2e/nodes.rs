@@ -68,7 +68,7 @@ fn nodes_with_different_settings_are_told_which() {
             let outcome = node.finish();
             assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
             assert!(unlike(&outcome.stderr), "{name}: {}", outcome.stderr);
-            assert!(outcome.stderr.contains("start all nodes with the same"), "{outcome:#?}");
+            assert!(outcome.stderr.contains("give all nodes the same"), "{outcome:#?}");
         }
     }
     // What only looks different, and what is a node's own.
