@@ -45,9 +45,10 @@ impl<const DIGITS: u8, const LONGEST: u64, const FEW: usize> Spread<DIGITS, LONG
         value >> lost << lost
     }
 
-    /// The greatest value of the class that `value` is in.
+    /// The greatest value of the class that `value` is in. As in a histogram, the last class there is ends one before its
+    /// last value.
     pub fn highest(value: u64) -> u64 {
-        value | ((1 << lost(value, DIGITS)) - 1)
+        Self::lowest(value).saturating_add(1 << lost(value, DIGITS)) - 1
     }
 
     /// The value in the middle of the class that `value` is in.
@@ -187,6 +188,18 @@ impl<const DIGITS: u8, const LONGEST: u64, const FEW: usize> PartialEq
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn the_last_class_is_told_as_by_a_histogram() {
+        let mut whole = Histogram::<u64>::new(3).unwrap();
+        let mut ours = Spread::<3, { u64::MAX }, 4>::small();
+        for value in [u64::MAX, u64::MAX - 1, u64::MAX - (1 << 52), u64::MAX << 53] {
+            whole.record(value).unwrap();
+            ours.record(value, 1);
+        }
+        assert_eq!(ours.recorded(), counted(&whole));
+        assert_eq!(ours.quantile(1.0), whole.value_at_quantile(1.0));
+    }
 
     proptest! {
         /// Classes are the histogram's.
