@@ -15,6 +15,8 @@ pub struct Jitter {
     step: Option<(Span, bool)>,
     turns: [Span; KEPT],
     next: usize,
+    /// The one of them that counts: it is asked for with each packet.
+    usual: Span,
 }
 
 impl Jitter {
@@ -26,6 +28,9 @@ impl Jitter {
         let Some((before, was_longer)) = self.step.replace((size, is_longer)) else { return };
         self.turns[self.next] = if is_longer == was_longer { Span::ZERO } else { size.min(before) };
         self.next = (self.next + 1) % KEPT;
+        let mut turns = self.turns;
+        turns.sort_unstable();
+        self.usual = turns[COUNTS];
     }
 
     /// Round trips change for another reason: what comes next is not held against what came before.
@@ -35,9 +40,7 @@ impl Jitter {
 
     /// The turn that is usual; none before half of those that are kept have been seen.
     pub fn turn(&self) -> Span {
-        let mut turns = self.turns;
-        turns.sort_unstable();
-        turns[COUNTS]
+        self.usual
     }
 }
 
