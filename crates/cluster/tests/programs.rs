@@ -19,14 +19,27 @@ enum Protocol {
     Careful,
     /// Careful, with the nodes in a single row.
     Row,
-    /// Careful, with a small pool of buffers out of which room is reserved.
-    Reserved,
-    /// The same, and lent for a time that is over while a message is on its way.
-    Lent,
+    /// Careful, with windows of 3 and a pool of buffers beside them.
+    Pool(Pool),
 }
 
+/// What becomes of the buffers beside the windows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Pool {
+    /// Buffers for each node, those of its window included.
+    each: u32,
+    /// Microseconds for which they are lent, which may be over while a message is on its way; not lent if `None`.
+    lease: Option<u64>,
+    /// Messages of so many fragments or more have room reserved; none if `None`.
+    reserve: Option<u32>,
+}
+
+const LENT: Pool = Pool { each: 6, lease: Some(50), reserve: None };
+const RESERVED: Pool = Pool { each: 6, lease: None, reserve: Some(2) };
+const BOTH: Pool = Pool { each: 6, lease: Some(50), reserve: Some(2) };
+
 fn layer(protocol: Protocol, me: NodeId, nodes: u16) -> Box<dyn Layer> {
-    let each = if matches!(protocol, Protocol::Reserved | Protocol::Lent) { 6 } else { 16 };
+    let each = if let Protocol::Pool(pool) = protocol { pool.each } else { 16 };
     let buffers = each * u32::from(nodes);
     let cluster = Cluster { nodes, receive_buffers: buffers, send_buffers: 1024, frame: FRAME };
     match protocol {
@@ -38,10 +51,14 @@ fn layer(protocol: Protocol, me: NodeId, nodes: u16) -> Box<dyn Layer> {
 }
 
 fn settings(protocol: Protocol, nodes: u16) -> CarefulSettings {
-    let grid = (protocol == Protocol::Row).then_some(nodes);
-    let reserve = matches!(protocol, Protocol::Reserved | Protocol::Lent).then_some(2);
-    let lease = (protocol == Protocol::Lent).then_some(Span::from_micros(50));
-    CarefulSettings { grid, reserve, lease, ..CarefulSettings::default() }
+    let plain = CarefulSettings::default();
+    match protocol {
+        Protocol::Row => CarefulSettings { grid: Some(nodes), ..plain },
+        Protocol::Pool(Pool { lease, reserve, .. }) => {
+            CarefulSettings { lease: lease.map(Span::from_micros), reserve, ..plain }
+        }
+        _ => plain,
+    }
 }
 
 fn nodes(test: &Test, protocol: Protocol, count: u16) -> Vec<Node> {
@@ -102,6 +119,15 @@ fn tests() -> impl Strategy<Value = Test> {
     prop_oneof![latency, throughput, flood, jacobi, all_to_all, all_reduce, incast, halo]
 }
 
+fn pools() -> impl Strategy<Value = Pool> {
+    let lease = prop::option::of(5..1000_u64);
+    (3..12_u32, lease, prop::option::of(2..6_u32)).prop_map(|(each, lease, reserve)| Pool {
+        each,
+        lease,
+        reserve,
+    })
+}
+
 fn seeded(seed: u64) -> Network {
     Network { seed: Seed(seed), ..Network::default() }
 }
@@ -111,10 +137,10 @@ proptest! {
 
     #[test]
     fn every_test_ends_well_over_the_careful_protocol(
-        test in tests(), nodes in 2..=9_u16, seed in any::<u64>(),
+        test in tests(), nodes in 2..=9_u16, pool in pools(), seed in any::<u64>(),
     ) {
         prop_assert_eq!(runs(test, Protocol::Careful, nodes, seeded(seed)), Ok(()));
-        for protocol in [Protocol::Row, Protocol::Reserved, Protocol::Lent] {
+        for protocol in [Protocol::Row, Protocol::Pool(pool)] {
             prop_assert_eq!(runs(test, protocol, nodes, seeded(seed)), Ok(()));
         }
     }
@@ -153,10 +179,23 @@ fn the_traditional_protocol_repairs_losses() {
 #[test]
 fn large_messages_end_well_out_of_a_small_pool() {
     let test = Test::parse("halo:bytes=9400,rounds=3").unwrap();
-    for protocol in [Protocol::Reserved, Protocol::Lent] {
+    for pool in [RESERVED, BOTH] {
         for seed in 40..72 {
-            let ended = runs(test, protocol, 6, seeded(seed));
-            assert_eq!(ended, Ok(()), "{protocol:?} {seed}");
+            let ended = runs(test, Protocol::Pool(pool), 6, seeded(seed));
+            assert_eq!(ended, Ok(()), "{pool:?} {seed}");
+        }
+    }
+}
+
+/// A window that became smaller than it was when its frames came, since a loan ended, opens again.
+#[test]
+fn what_is_lent_and_taken_back_leaves_no_window_closed() {
+    let (words, fragments, ahead, events) = (1, 5, 5, 20);
+    let test = Test::Flood(Flood { words, fragments, ahead, events, processing: false });
+    for pool in [LENT, BOTH] {
+        for seed in 0..150 {
+            let ended = runs(test, Protocol::Pool(pool), 7, seeded(seed));
+            assert_eq!(ended, Ok(()), "{pool:?} {seed}");
         }
     }
 }

@@ -154,14 +154,16 @@ impl Careful {
     }
 
     /// Copies frames of a peer out of the adapter if it has used up half its window and the application does not receive:
-    /// two for each that comes, so that an update is due before the window is closed. Those whose buffers go back to the pool
-    /// do not count: they open no window.
+    /// two for each that comes, so that an update is due before the window is closed; but as many as it takes when it is
+    /// closed without one, since what was lent has been taken back meanwhile. Those whose buffers go back to the pool do not
+    /// count: they open no window.
     #[inline(never)]
     pub(super) fn copy_out(&mut self, from: NodeId) {
-        let mut left = 2;
-        while left > 0 {
+        let (mut left, at_half) = (2_u32, self.settings.at_half);
+        loop {
             let peer = self.peer(from);
-            if peer.has_half() {
+            let is_shut = peer.theirs < 2 && !peer.is_due(at_half);
+            if peer.has_half() || left == 0 && !is_shut {
                 return;
             }
             // What is reserved is no right to stay here: it is done with when its message is.
@@ -170,7 +172,7 @@ impl Careful {
             if peer.held <= keep || !self.copy_out_latest(from) {
                 return;
             }
-            left -= u32::from(opens);
+            left = left.saturating_sub(u32::from(opens));
         }
     }
 
