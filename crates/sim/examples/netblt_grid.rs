@@ -4,7 +4,7 @@
 //! cargo run --release -p trunkline-sim --example netblt_grid [--shifted] [REGION...] > grid.csv
 //! ```
 //!
-//! Regions: `alone`, `low`, `burst`, `beside`, `fair`, `change`, `wideband`. Without one, all of them. Each line ends with
+//! Regions: `alone`, `low`, `burst`, `jitter`, `beside`, `fair`, `change`, `wideband`. Without one, all of them. Each line ends with
 //! `goal` and whether it is met; the goals are those of `docs/transfer.md`. With `--shifted` all rates are 1.7 times as great, all
 //! round trips 0.6 times as long, and chance draws otherwise: a rule that helps by luck does not help there.
 

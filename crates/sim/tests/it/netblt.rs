@@ -100,6 +100,31 @@ fn jitter_is_no_queue() {
     }
 }
 
+/// Packets that others overtake come late, and are not lost: the law takes none of them for a loss, and few are asked for again, all of
+/// them before it is known how late packets come.
+#[test]
+fn what_is_overtaken_is_not_lost() {
+    for (rate, disorder, least) in [
+        (20e6, "jitter = \"independent:exponential:5ms\"", 0.96),
+        (100e6, "jitter = \"independent:uniform:5ms\"", 0.93),
+        (100e6, "jitter = \"independent:normal:5ms\"", 0.9),
+        (100e6, "reorder = \"1%:10ms\"", 0.985),
+        (100e6, "reorder = \"10%:5ms\"", 0.985),
+    ] {
+        let line = format!(
+            "rate = \"{}Mbit/s\"\ndelay = \"25ms\"\nlimit = \"{}B\"\nforward = {{ {disorder} }}",
+            rate / 1e6,
+            rate / 8.0 * 0.05
+        );
+        let run = run(&line, &[ADAPTIVE], 30);
+        let share = rates(&run, 30)[0] / (rate * 1440.0 / 1472.0);
+        assert!(share > least, "{rate}, {disorder}: {share}");
+        let (packets, again) = (run.traffic[0].packets, run.traffic[0].retransmissions);
+        let wasted = again.saturating_sub(packets.dropped) as f64 / packets.sent as f64;
+        assert!(wasted < 0.003, "{rate}, {disorder}: {again} again for {}", packets.dropped);
+    }
+}
+
 /// Of a policed line the same comes through whatever is sent, and no queue shows it. What is lost there is not the path's own, which a
 /// law has to find out where it took it for that at first: it sent seven tenths more than came through.
 #[test]

@@ -21,6 +21,7 @@ mod train;
 use super::contest::Contest;
 use super::full::{Came, Full};
 use super::jitter::Jitter;
+use super::order::Order;
 use super::rates::{burst, bytes_in, per_second, rate_of};
 use super::window::{Least, Losses, MOST_RATE, OwnLoss, Window};
 use super::{Arrival, Law, on_path};
@@ -95,8 +96,9 @@ pub struct Adaptive {
     /// Whether the offer in force is the newest.
     in_force: bool,
     window: Window,
-    /// All packets since the last decision.
-    since: Window,
+    /// The place of the first packet since the last decision.
+    since: Option<u64>,
+    order: Order,
     /// The latest round trip, and the shortest of late.
     latest: Option<Span>,
     shortest: Least<Span>,
@@ -133,7 +135,8 @@ impl Adaptive {
             is_new: false,
             in_force: true,
             window: Window::default(),
-            since: Window::default(),
+            since: None,
+            order: Order::default(),
             latest: None,
             shortest: Least::default(),
             jitter: Jitter::default(),
@@ -163,8 +166,9 @@ impl Adaptive {
             self.rate = through;
             return self.make_offer(through * FIRST / 100);
         }
-        let losses = window.losses();
-        let all = std::mem::take(&mut self.since).losses();
+        let losses = self.losses(now, window.from());
+        let all = self.losses(now, self.since);
+        self.order.forget(now, self.since.take().unwrap_or(0), self.base());
         let excess = self.excess(losses, all);
         // Below the rate, and without a queue, nothing is lost for want of room. In the beginning neither is known: beside
         // somebody who fills the line, his queue is in the first round trips, and what is lost in it is not the path's loss.
@@ -183,6 +187,11 @@ impl Adaptive {
         let counted = self.own_loss.likely(losses).sent_at(through);
         let counted = self.fairly(counted, window.span());
         self.next(now, counted, all, excess);
+    }
+
+    /// Packets from this place on, and those that are known to be lost.
+    fn losses(&self, now: Time, from: Option<u64>) -> Losses {
+        from.map_or_else(Losses::default, |from| self.order.losses(now, from))
     }
 
     /// Packets lost beyond what the path loses by chance. In a contest one is enough.
@@ -414,7 +423,10 @@ impl Adaptive {
 
 impl Law for Adaptive {
     fn arrived(&mut self, arrival: &Arrival) {
-        self.since.take(arrival);
+        if let Some(place) = arrival.place {
+            self.since.get_or_insert(place);
+            self.order.take(arrival.at, place, self.base());
+        }
         if self.in_force && self.offered == 0 {
             self.of_train(arrival);
         } else if self.in_force {
@@ -427,7 +439,7 @@ impl Law for Adaptive {
 
     fn ended(&mut self, now: Time) {
         // Of a train that lost many packets the others still followed each other as the narrowest link lets them.
-        if self.tells() && self.window.is_placed() {
+        if self.tells() && self.window.from().is_some() {
             self.decide(now);
         }
     }
@@ -450,6 +462,10 @@ impl Law for Adaptive {
 
     fn offer(&self) -> Burst {
         burst(self.offered, self.packet, self.most)
+    }
+
+    fn late(&self) -> Span {
+        self.order.late().min(self.base())
     }
 
     fn is_new(&mut self) -> bool {

@@ -9,6 +9,7 @@ mod contest;
 mod fixed;
 mod full;
 mod jitter;
+mod order;
 mod rates;
 mod window;
 
@@ -51,6 +52,10 @@ pub trait Law: fmt::Debug + Send {
     fn offer(&self) -> Burst;
     /// The time within which the next packet comes if the sender has one.
     fn quantum(&self) -> Span;
+    /// How late packets come that others have overtaken.
+    fn late(&self) -> Span {
+        Span::ZERO
+    }
     /// Whether the offer is new since the last call, so that a message is to carry it now.
     fn is_new(&mut self) -> bool {
         false

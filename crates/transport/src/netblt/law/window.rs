@@ -34,11 +34,8 @@ pub struct Window {
     /// Bytes behind the first packet, and packets.
     bytes: u64,
     count: u64,
-    /// Packets that came by themselves, and how far their places have gone since the first.
-    fresh: u64,
+    /// The place of the first packet that came by itself.
     from: Option<u64>,
-    reach: u64,
-    gaps: u64,
 }
 
 impl Window {
@@ -50,15 +47,7 @@ impl Window {
         }
         self.count += 1;
         self.last = arrival.at;
-        if let Some(place) = arrival.place {
-            let from = *self.from.get_or_insert(place);
-            // What began before the window is not counted.
-            if place >= from {
-                self.fresh += 1;
-                self.gaps += u64::from(place - from > self.reach);
-                self.reach = self.reach.max(place + 1 - from);
-            }
-        }
+        self.from = self.from.or(arrival.place);
     }
 
     /// Packets.
@@ -66,9 +55,9 @@ impl Window {
         self.count
     }
 
-    /// Whether a packet has come that came for the first time by itself.
-    pub fn is_placed(&self) -> bool {
-        self.from.is_some()
+    /// The place of the first packet that came for the first time by itself; what began before the window is not counted.
+    pub fn from(&self) -> Option<u64> {
+        self.from
     }
 
     /// From the first packet to the last.
@@ -91,12 +80,6 @@ impl Window {
         let nanos = u128::from(self.span().as_nanos().max(1));
         let rate = u128::from(self.bytes) * 1_000_000_000 / nanos;
         u64::try_from(rate).unwrap_or(MOST_RATE).min(MOST_RATE)
-    }
-
-    /// Packets that were sent for the first time, and those of them that did not come.
-    pub fn losses(&self) -> Losses {
-        let lost = self.reach - self.fresh.min(self.reach);
-        Losses { sent: self.reach, lost, gaps: self.gaps.min(lost) }
     }
 }
 
@@ -229,14 +212,14 @@ mod tests {
     }
 
     #[test]
-    fn a_window_counts_what_came_and_what_did_not() {
+    fn a_window_measures_what_came() {
         let mut window = Window::default();
-        // Of eleven packets a millisecond apart two are missing, one comes late, and one is asked for again.
-        for (at, place) in [(0, 5), (1, 6), (2, 8), (3, 7), (5, 10), (6, 11), (8, 13), (9, 14)] {
+        window.take(&arrival(0, None));
+        for (at, place) in [(1, 5), (2, 6), (3, 8), (4, 7), (6, 10), (7, 11), (9, 13)] {
             window.take(&arrival(at * 1000, Some(place)));
         }
         window.take(&arrival(10_000, None));
-        assert_eq!((window.count(), window.losses()), (9, Losses { sent: 10, lost: 2, gaps: 2 }));
+        assert_eq!((window.count(), window.from()), (9, Some(5)));
         assert_eq!((window.rate(), window.span()), (800_000, Span::from_millis(10)));
     }
 

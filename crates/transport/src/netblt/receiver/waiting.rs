@@ -44,11 +44,11 @@ impl Receiver {
         // Versions 4 and 5 say what has been touched; without that the time of all packets before is waited for.
         if self.dialect.is_classic() {
             let before = self.buffers.range(..=index).map(Incoming::missing);
-            let mut patience = self.arrivals.patience(before.sum(), spacing(&*self.law));
+            let mut patience = self.patience(before.sum());
             if by_null_ack {
                 patience = patience.max(self.keepalive);
             }
-            self.arm(now + patience.max(self.least()), index);
+            self.arm(now + patience, index);
         }
     }
 
@@ -81,11 +81,16 @@ impl Receiver {
         self.quantum().max(TICK.scaled(2, 1)).max(self.control.deviation())
     }
 
+    /// How long so many packets more are waited for, the last of which may be as late as others were.
+    fn patience(&self, packets: u32) -> Span {
+        let patience = self.arrivals.patience(packets, spacing(&*self.law)) + self.law.late();
+        patience.max(self.least())
+    }
+
     /// Sets the timer of a buffer of which packets come.
     pub(super) fn set_timer(&mut self, now: Time, index: usize) {
         let ahead = self.buffers[index].ahead() + self.requested;
-        let patience = self.arrivals.patience(ahead, spacing(&*self.law));
-        self.arm(now + patience.max(self.least()), index);
+        self.arm(now + self.patience(ahead), index);
     }
 
     /// Sets timers earlier that were set when packets came more slowly than they do now.
@@ -100,7 +105,7 @@ impl Receiver {
                 continue;
             };
             let ahead = buffer.ahead() + self.requested;
-            let patience = self.arrivals.patience(ahead, spacing(&*self.law)).max(self.least());
+            let patience = self.patience(ahead);
             if now + patience < at {
                 self.arm(now + patience, index);
             }

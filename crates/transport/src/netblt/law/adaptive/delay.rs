@@ -8,6 +8,12 @@ use trunkline_core::Span;
 const TURNS_OF_QUEUE: u64 = 10;
 const TURNS_OF_STRETCH: u64 = 40;
 const TURNS_OF_ENDS: u64 = 3;
+/// How many times as long as packets come late a stretch lasts (a choice).
+const LATE_OF_STRETCH: u64 = 3;
+/// How many times what packets are late by in the mean is no queue, and what part of the round trip at most (choices: round trips are
+/// measured by packets that overtook others, so that the shortest is shorter than most).
+const USUAL_OF_QUEUE: u64 = 2;
+const MOST_OF_QUEUE: u64 = 4;
 
 impl Adaptive {
     /// How much longer the round trip is than the shortest.
@@ -30,28 +36,33 @@ impl Adaptive {
         Some(self.jitter.turn()).filter(|turn| *turn >= least).unwrap_or(Span::ZERO)
     }
 
-    /// How long a stretch lasts at least: a third of the round trip, and for so long that jitter makes little of its rate, but no more than
-    /// two round trips.
+    /// How long a stretch lasts at least: a third of the round trip, and for so long that jitter makes little of its rate and most of its
+    /// packets are known to have come or not, but no more than two round trips.
     pub(super) fn stretch(&self) -> Span {
-        let of_jitter = self.jitter().scaled(TURNS_OF_STRETCH, 1).min(self.base().scaled(2, 1));
-        self.base().scaled(1, 3).max(of_jitter)
+        let of_jitter = self.jitter().scaled(TURNS_OF_STRETCH, 1);
+        let of_order = self.order.late().scaled(LATE_OF_STRETCH, 1);
+        let longest = self.base().scaled(2, 1);
+        self.base().scaled(1, 3).max(of_jitter.max(of_order).min(longest))
     }
 
     /// The rate of what came in so much time, if its last packet may have come late by jitter and its first early: no more than was sent
     /// for that, since what queues would have to hold then is seen in round trips.
     pub(super) fn fairly(&self, counted: u64, span: Span) -> u64 {
-        let late = self.jitter().scaled(TURNS_OF_ENDS, 1).min(span.scaled(1, 3));
+        let of_jitter = self.jitter().scaled(TURNS_OF_ENDS, 1).max(self.order.usual());
+        let late = of_jitter.min(span.scaled(1, 3));
         let on_time = (span - late).as_nanos().max(1);
         let fair = u128::from(counted) * u128::from(span.as_nanos().max(1)) / u128::from(on_time);
         counted.max(u64::try_from(fair).unwrap_or(MOST_RATE).min(self.sent))
     }
 
     /// A queue that is none: a sixteenth of the round trip, the time of four packets at the highest rate, or what jitter makes of the
-    /// round trip.
+    /// round trip, as it turns or as packets come late.
     pub(super) fn tolerated(&self) -> Span {
         let packets = 4 * self.packet * 1_000_000_000 / self.highest.max(1);
         let least = self.base().scaled(1, 16).max(Span::from_nanos(packets));
-        least.max(Span::from_millis(1)).max(self.jitter().scaled(TURNS_OF_QUEUE, 1))
+        let of_order = self.order.usual().scaled(USUAL_OF_QUEUE, 1);
+        let of_order = of_order.min(self.base().scaled(1, MOST_OF_QUEUE));
+        least.max(Span::from_millis(1)).max(self.jitter().scaled(TURNS_OF_QUEUE, 1)).max(of_order)
     }
 
     /// The queue that a new offer will meet. The one that is seen is largely from before the offer in force, at which packets come for

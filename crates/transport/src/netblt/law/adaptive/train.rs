@@ -24,7 +24,7 @@ impl Adaptive {
             self.window = Window::default();
         }
         self.window.take(arrival);
-        let enough = if self.window.is_placed() { TRAIN } else { COPIES };
+        let enough = if self.window.from().is_some() { TRAIN } else { COPIES };
         if self.window.count() >= enough {
             self.decide(arrival.at);
         }
@@ -35,8 +35,8 @@ impl Adaptive {
     fn is_in_train(&self, arrival: &Arrival) -> bool {
         let gap = arrival.at.since(self.window.last());
         let is_cut = self.tells() && gap > self.window.spacing().scaled(CUT, 1);
-        let is_copy = arrival.place.is_none() && !self.window.is_placed();
-        is_copy && gap < APART || self.window.is_placed() && !is_cut
+        let is_copy = arrival.place.is_none() && self.window.from().is_none();
+        is_copy && gap < APART || self.window.from().is_some() && !is_cut
     }
 
     /// Whether a train that has ended early tells something of the path.
