@@ -44,6 +44,23 @@ fn the_window_is_a_share_of_the_buffers() {
     assert!(text.contains("window of 2") && text.contains("give 129 buffers"), "{text}");
 }
 
+/// Who grants at half a window must not be owed that by a single update: windows of 3, which others have, are too small.
+#[test]
+fn windows_are_of_four_if_updates_come_at_half() {
+    let of = |nodes, buffers, grid, lease: Option<u64>| {
+        let lease = lease.map(trunkline_core::Span::from_millis);
+        let settings = CarefulSettings { at_half: true, grid, lease, ..CarefulSettings::default() };
+        Careful::new(NodeId(0), &cluster(nodes, buffers), &settings)
+    };
+    for lease in [None, Some(1)] {
+        let text = of(2, 7, None, lease).unwrap_err().to_string();
+        assert!(text.contains("window of 3") && text.contains("give 8 buffers"), "{text}");
+        assert_eq!(of(2, 8, None, lease).unwrap().window(), 4);
+    }
+    assert!(of(4, 7, Some(2), None).unwrap_err().to_string().contains("give at least 8"));
+    assert_eq!(of(4, 8, Some(2), None).unwrap().peers[NodeId(1)].window, 4);
+}
+
 /// The last credit is kept for an update; what the application has done with opens the window again.
 #[test]
 fn a_window_is_never_closed_by_data_and_is_opened_by_an_update() {
