@@ -33,11 +33,12 @@ use super::{
     Blocked, BufferId, Cluster, ClusterError, Counters, Delivery, Destination, EventId, Failure,
     Fragment, Frame, FrameError, Kind, Layer, Memory, NodeId, Operation, Source, Tally,
 };
+use audit::Questions;
 use bytes::{Buf, Bytes};
 use forward::Transit;
 use loans::Loans;
 use peer::Peers;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use trunkline_core::{Span, Time};
 
 /// An audit may be late by one in so many of its times (a choice).
@@ -67,8 +68,8 @@ pub struct Careful {
     due: BTreeSet<NodeId>,
     /// Peers that asked what was sent to them.
     asked: BTreeSet<NodeId>,
-    /// When all peers were last asked.
-    asked_all: Option<Time>,
+    /// What was asked of peers of which nothing else has come since.
+    questions: BTreeMap<NodeId, Questions>,
     inbox: Inbox,
     numbers: Numbers,
     out: VecDeque<Frame>,
@@ -84,7 +85,7 @@ pub struct Careful {
     failure: Option<Failure>,
 }
 
-/// What the application waits for, and when the peers are asked about it.
+/// What the application waits for, and when peers are next asked about it.
 #[derive(Debug, Clone, Copy)]
 struct Waits {
     from: Source,
@@ -132,7 +133,7 @@ impl Careful {
             )?,
             due: BTreeSet::new(),
             asked: BTreeSet::new(),
-            asked_all: None,
+            questions: BTreeMap::new(),
             inbox: Inbox::default(),
             numbers: Numbers::default(),
             out: VecDeque::new(),
@@ -275,7 +276,7 @@ impl Layer for Careful {
 
     fn arrive(&mut self, now: Time, frame: Frame) {
         match Head::of(&frame) {
-            Some(head) if self.is_next(&head) => self.take_in(&head, frame.data),
+            Some(head) if self.is_next(&head) => self.take_in(now, &head, frame.data),
             _ => self.arrive_any(now, frame),
         }
     }
@@ -285,7 +286,7 @@ impl Layer for Careful {
         match Head::plain(&octets, Kind::Careful) {
             Some(head) if self.is_next(&head) => {
                 octets.advance(Frame::HEADER as usize);
-                self.take_in(&head, octets);
+                self.take_in(now, &head, octets);
                 Ok(head.from)
             }
             _ => self.hear_any(now, octets),
@@ -354,7 +355,9 @@ impl Layer for Careful {
 
     fn memory(&self) -> Memory {
         let (receive, receive_most) = (self.buffers.taken(), self.buffers.most());
-        Memory { receive, receive_most, state: self.peers.bytes(), ..self.memory }
+        let asked = self.questions.len() * size_of::<(NodeId, Questions)>();
+        let state = self.peers.bytes() + asked as u64;
+        Memory { receive, receive_most, state, ..self.memory }
     }
 
     fn counters(&self) -> Counters {

@@ -16,7 +16,8 @@ pub struct CarefulSettings {
     /// Most bytes of received fragments that are copied out of the adapter.
     pub memory: u64,
     /// While a fragment is waited for longer than this, the peers are asked whether anything was lost: it shows the loss of
-    /// a frame behind which nothing more comes. Never if `None`, as in the report.
+    /// a frame behind which nothing more comes. A peer of which nothing but answers comes is asked again after twice as long
+    /// each time, up to a second (or this, if longer), within which, and a round trip, a loss is found. Never if `None`, as in the report.
     pub audit: Option<Span>,
     /// Windows are of the least size, and what buffers are left is lent to the peers that send most (§7), each loan until it
     /// was not used for so long. Fixed windows of ⌊R/P⌋ if `None`, as in the report.
@@ -82,7 +83,7 @@ impl CarefulSettings {
             name: "audit",
             takes: Takes::Time(Span::from_micros(1), Span::from_secs(3600)),
             default: None,
-            help: "Ask peers whether anything was lost when a fragment is waited for longer than this; never if left out",
+            help: "Ask peers whether anything was lost when a fragment is waited for longer than this, those of which nothing but answers comes after twice as long each time, up to 1 s: a loss is found within a second (or this, if longer) and a round trip; never if left out",
         },
         ProtocolKey {
             name: "lease",
