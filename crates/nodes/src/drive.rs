@@ -21,7 +21,8 @@ pub struct Plan {
     pub poll: Duration,
     /// How long it waits for the others at the beginning.
     pub patience: Duration,
-    /// A node that has not been heard for so long while this one waits is taken for dead.
+    /// A node that has not been heard for so long while this one waits is taken for dead. An [`Endpoint`](crate::Endpoint)
+    /// of which nothing passes for ten times as long, while its layer refuses and repeats, is in a livelock.
     pub silence: Duration,
 }
 

@@ -1,6 +1,7 @@
 //! A message layer over a carrier, for a program that sends and receives by calls of its own.
 
 use crate::line::Line;
+use crate::still::Still;
 use crate::{Carrier, NodesError, Plan};
 use bytes::Bytes;
 use std::sync::atomic::AtomicBool;
@@ -15,7 +16,8 @@ use trunkline_transport::cstar::{
 ///
 /// Its program sends and receives whole messages, or, with [`send`](Endpoint::send) and [`receive`](Endpoint::receive), their
 /// fragments. These calls look for frames themselves; there is no thread behind them. So a node answers its peers only
-/// within them. The rules for programs are those of [`trunkline_cluster`]: all nodes take the same events in the same order.
+/// within them; a call that finds what it wants, or may send at once, takes in one datagram at most, so that a program which
+/// computes for long between many such calls is silent for as long. The rules for programs are those of [`trunkline_cluster`]: all nodes take the same events in the same order.
 #[derive(Debug)]
 pub struct Endpoint<'a, L: Layer> {
     layer: L,
@@ -26,6 +28,8 @@ pub struct Endpoint<'a, L: Layer> {
     queued: u32,
     /// What has come of messages that are not whole.
     parts: Parts,
+    /// What there was when something last passed while the program waited.
+    still: Option<Still>,
 }
 
 /// Most fragments that wait to be sent (a choice: what is sent as one costs little more than one).
@@ -44,7 +48,7 @@ impl<'a, L: Layer> Endpoint<'a, L> {
         stop: &'a AtomicBool,
     ) -> Result<Endpoint<'a, L>, NodesError> {
         let line = Line::meet(plan, &mut layer, carrier, stop, Instant::now, &mut |_| {})?;
-        Ok(Endpoint { layer, line, held: None, queued: 0, parts: Parts::default() })
+        Ok(Endpoint { layer, line, held: None, queued: 0, parts: Parts::default(), still: None })
     }
 
     /// Sends a message to one node, which receives from no other under this event, or to all, none of which sends under it.
@@ -107,8 +111,9 @@ impl<'a, L: Layer> Endpoint<'a, L> {
     /// short. What was received before is done with. Octets are copied, or shared if they cannot go at once.
     ///
     /// # Errors
-    /// If there is no such peer, the fragment is longer than a frame, the message layer or a peer cannot go on, or `stop` is
-    /// set. The others are told.
+    /// If there is no such peer, the fragment is longer than a frame, the message layer or a peer cannot go on, `stop` is
+    /// set, or nothing has passed for ten times the plan's [`silence`](Plan::silence) (five minutes) while fragments were
+    /// refused for want of buffers and sent again: a livelock of the traditional layer. The others are told.
     #[inline]
     pub fn send(&mut self, fragment: &Fragment) -> Result<(), NodesError> {
         self.let_go();
@@ -275,10 +280,14 @@ impl<'a, L: Layer> Endpoint<'a, L> {
     /// Waits for a frame, or for what is due.
     #[inline]
     fn wait(&mut self) -> Result<(), NodesError> {
-        self.line.waits();
+        let since = self.line.waits();
         let waited = self.flush_queue();
         let waited = waited.and_then(|()| self.line.idle(&mut self.layer));
-        self.checked(waited)
+        self.checked(waited)?;
+        let (now, silence) = (self.line.now, self.line.silence());
+        let noted = Still::note(self.still, &self.layer, now, since, silence);
+        self.still = Some(self.checked(noted)?);
+        Ok(())
     }
 
     /// What was found, unless this node cannot go on: then the others are told why.

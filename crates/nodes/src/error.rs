@@ -3,6 +3,7 @@
 use crate::Missing;
 use std::io;
 use thiserror::Error;
+use trunkline_core::Span;
 use trunkline_netns::LabError;
 use trunkline_port::PortError;
 use trunkline_transport::cstar::{ClusterError, Failure, NodeId};
@@ -165,6 +166,18 @@ pub enum NodesError {
         node: NodeId,
         /// Why.
         reason: String,
+    },
+    /// Nothing passes for want of buffers, and nothing will.
+    #[error(
+        "livelock: for {stood} nothing has passed of what this node waits for, while {refused} fragments were refused here for want of buffers and {again} sent again; give the layer more receive buffers, receive before so much is sent ahead, or take the careful layer"
+    )]
+    Livelock {
+        /// For how long.
+        stood: Span,
+        /// Fragments refused here meanwhile.
+        refused: u64,
+        /// Fragments sent again meanwhile.
+        again: u64,
     },
     /// The node's program gave up.
     #[error("{0}")]

@@ -16,6 +16,7 @@ mod meeting;
 mod memory;
 mod outcome;
 mod progress;
+mod still;
 mod terms;
 mod threads;
 mod udp;

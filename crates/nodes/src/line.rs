@@ -170,9 +170,14 @@ impl<'a> Line<'a> {
         self.waits = None;
     }
 
-    /// The program waits: silent nodes are asked whether they are there.
-    pub fn waits(&mut self) {
-        self.waits.get_or_insert(self.now);
+    /// The program waits: silent nodes are asked whether they are there. Returns since when it does.
+    pub fn waits(&mut self) -> Time {
+        *self.waits.get_or_insert(self.now)
+    }
+
+    /// How long a node may be silent while this one waits.
+    pub fn silence(&self) -> Span {
+        Span::from_nanos(self.plan.silence.as_nanos() as u64)
     }
 
     /// Takes in a datagram that comes before the message layer has something to do, as far as it is worth sleeping.
@@ -291,7 +296,7 @@ impl<'a> Line<'a> {
             return Ok(());
         }
         self.asked = now;
-        let silence = Span::from_nanos(self.plan.silence.as_nanos() as u64);
+        let silence = self.silence();
         let me = usize::from(self.plan.me.0);
         for peer in (0..self.heard.len()).filter(|&it| it != me) {
             let silent = now.since(self.heard[peer].max(since));

@@ -125,6 +125,29 @@ fn a_loss_is_mended_or_told_to_both() {
     }
 }
 
+/// Both send more than there are buffers for before they receive anything: their calls end, with the remedy.
+#[test]
+fn a_livelock_is_an_error() {
+    let cluster = Cluster { receive_buffers: 4, send_buffers: 8, ..CLUSTER };
+    // Frames come often enough for so short a silence, of which ten are waited for.
+    let (timeout, longest_timeout) = (Span::from_millis(5), Span::from_millis(20));
+    let settings = TraditionalSettings { timeout, longest_timeout, ..Default::default() };
+    let layer = |me| Traditional::new(me, &cluster, &settings);
+    let plan = |me| Plan { silence: Duration::from_millis(400), ..Plan::new(me) };
+    let program = |NodeId(me): NodeId, end: &mut Endpoint<'_, Traditional>| {
+        let (other, mine) =
+            (NodeId(1 - me), (0..30).map(|round| EventId(2 * round + u32::from(me))));
+        mine.clone().try_for_each(|event| end.send_message(other, event, "much"))?;
+        mine.map(|EventId(event)| EventId(event ^ 1))
+            .try_for_each(|event| end.receive_message(other, event).map(|_| ()))
+    };
+    for ended in each_in_threads(&cluster, plan, layer, program).unwrap() {
+        let why = ended.unwrap_err().to_string();
+        let told = why.contains("livelock: for 4") && why.contains("more receive buffers");
+        assert!(told, "{why}");
+    }
+}
+
 /// What the ends of two nodes come to, each with a layer, a carrier and a plan of its own. Node 0 says and hears first.
 fn two(
     clusters: [Cluster; 2],

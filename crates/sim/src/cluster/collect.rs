@@ -123,7 +123,7 @@ impl Cluster<'_> {
             (false, _) => {}
             (true, 0) => {
                 return format!(
-                    "livelock: the message layers exchange frames of their own and no program comes on; {waits}; give 'audit' and 'lease' longer times than nodes take for such frames, and neither 'literal' nor 'at_half'"
+                    "livelock: the message layers exchange frames of their own and no program comes on; {waits}; give 'lease' a longer time than nodes take for such frames, and leave out 'literal'"
                 );
             }
             (true, _) => {

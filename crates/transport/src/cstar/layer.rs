@@ -101,6 +101,12 @@ pub trait Layer: fmt::Debug + Send {
         0
     }
 
+    /// How often something has passed: a fragment was taken in, or a peer said that it has more than before. A layer that
+    /// refuses nothing does not count it.
+    fn passed(&self) -> u64 {
+        0
+    }
+
     /// Does what is due at `now`.
     fn expire(&mut self, now: Time);
 

@@ -35,8 +35,11 @@ impl Careful {
 
     /// Takes in a fragment that is [next](Careful::is_next).
     #[inline]
-    pub(super) fn take_in(&mut self, head: &Head, data: Bytes) {
+    pub(super) fn take_in(&mut self, now: Time, head: &Head, data: Bytes) {
         let &Head { from, event, fragment, flags, grant, .. } = head;
+        if !self.questions.is_empty() {
+            self.talks(now, from);
+        }
         let peer = self.peer(from);
         peer.expected = peer.expected.wrapping_add(1);
         peer.credit(grant);
@@ -67,6 +70,7 @@ impl Careful {
             }
             return;
         }
+        self.talks(now, from);
         let peer = self.peer(from);
         peer.credit(frame.grant);
         peer.recent = peer.recent.saturating_add(u32::from(frame.kind == Kind::Careful));

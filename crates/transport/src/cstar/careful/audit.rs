@@ -1,9 +1,24 @@
 //! Audits: whoever waits asks its peers whether anything was lost, so that the loss of a last frame is found too.
+//!
+//! Each peer is asked the later the longer nothing but answers comes of it, so that audits shorter than a round trip do not
+//! swamp the nodes. So a loss is found within as long again as nothing has come, at most [`LONGEST`], and a round trip.
 
 use super::{Careful, Waits};
 use crate::cstar::{Frame, Kind, NodeId, Source};
 use std::collections::BTreeSet;
-use trunkline_core::Time;
+use trunkline_core::{Span, Time};
+
+/// Questions to a peer of which nothing else comes are no further apart than this, unless `audit` is longer (a choice).
+const LONGEST: Span = Span::from_secs(1);
+
+/// The questions to a peer of which nothing else has come since the first of them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Questions {
+    /// When it may be asked again.
+    next: Time,
+    /// For how long it is left in peace then.
+    pause: Span,
+}
 
 impl Careful {
     /// The application waits for something of `from`, or goes on waiting.
@@ -14,32 +29,53 @@ impl Careful {
         }
     }
 
-    /// Asks all suspects, if that is due.
+    /// Asks the suspects whose time it is, if the application has waited for long enough.
     pub(super) fn audits(&mut self, now: Time) {
         let (Some(waits), Some(audit)) = (self.waits, self.settings.audit) else { return };
         if now < waits.audit {
             return;
         }
-        self.waits = Some(Waits { audit: now + audit, ..waits });
-        self.ask_all(now, waits.from);
+        let next = self.ask_suspects(now, waits.from, audit);
+        self.waits = Some(Waits { audit: next.unwrap_or(now + audit), ..waits });
     }
 
-    /// A peer asks. What it waits for may have to come over this node, which asks in its turn, once in the time of an audit.
+    /// A peer asks. What it waits for may have to come over this node, which asks in its turn.
     pub(super) fn is_audited(&mut self, now: Time, by: NodeId) {
         self.asked.insert(by);
-        let Some(audit) = self.settings.audit.filter(|_| self.grid.is_some()) else { return };
-        if self.asked_all.is_none_or(|at| now.since(at) >= audit) {
-            self.ask_all(now, Source::Any);
+        if let Some(audit) = self.settings.audit.filter(|_| self.grid.is_some()) {
+            self.ask_suspects(now, Source::Any, audit);
         }
     }
 
-    fn ask_all(&mut self, now: Time, from: Source) {
-        self.asked_all = Some(now);
-        for node in self.suspects(from) {
+    /// Asks those suspects whose time it is: each time they are left in peace twice as long. Returns when the next is due.
+    fn ask_suspects(&mut self, now: Time, from: Source, audit: Span) -> Option<Time> {
+        let suspects = self.suspects(from);
+        for &node in &suspects {
+            let first = Questions { next: now, pause: audit };
+            let Questions { next, pause } = self.questions.get(&node).copied().unwrap_or(first);
+            if now < next {
+                continue;
+            }
+            let longer = pause.scaled(2, 1).min(LONGEST.max(audit));
+            self.questions.insert(node, Questions { next: now + pause, pause: longer });
             let frame = self.audit(node, true);
             self.out.push_back(frame);
             let peer = self.peer(node);
             peer.vain = peer.vain.saturating_add(1);
+        }
+        suspects.iter().filter_map(|node| Some(self.questions.get(node)?.next)).min()
+    }
+
+    /// Something of a peer has come that is neither a question nor an answer: it may be asked as early as at first.
+    #[cold]
+    pub(super) fn talks(&mut self, now: Time, peer: NodeId) {
+        let (Some(audit), Some(questions)) = (self.settings.audit, self.questions.get_mut(&peer))
+        else {
+            return;
+        };
+        *questions = Questions { next: now + audit, pause: audit };
+        if let Some(waits) = &mut self.waits {
+            waits.audit = waits.audit.min(now + audit);
         }
     }
 

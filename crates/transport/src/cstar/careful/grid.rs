@@ -8,7 +8,6 @@
 //! came, and a frame in it waits only for windows of later steps. Hence nodes that forward for each other never wait for
 //! each other in a circle, without a class of buffers for what they forward.
 
-use super::LEAST_WINDOW;
 use crate::cstar::{Destination, NodeId};
 
 /// The nodes of a cluster in rows of equal length.
@@ -74,22 +73,22 @@ impl Grid {
         column.chain(row.map(move |step| self.at(node, 0, step)))
     }
 
-    /// The window for each peer of a node: of `buffers` the least for each, and what is left in inverse proportion to the
+    /// The window for each peer of a node: of `buffers` the `least` for each, and what is left in inverse proportion to the
     /// distance. `None` if there are too few.
-    pub fn windows(self, node: NodeId, buffers: u32) -> Option<Vec<(NodeId, u32)>> {
-        let rest = buffers.checked_sub(self.least_buffers())?;
+    pub fn windows(self, node: NodeId, buffers: u32, least: u32) -> Option<Vec<(NodeId, u32)>> {
+        let rest = buffers.checked_sub(self.least_buffers(least))?;
         let longest = self.peers(node).map(|it| it.1).max().unwrap_or(1);
         // Distances are powers of two.
         let weight = |distance: u16| u64::from(longest / distance);
         let all: u64 = self.peers(node).map(|it| weight(it.1)).sum();
         let share = |distance| (u64::from(rest) * weight(distance) / all.max(1)) as u32;
-        let window = |(peer, distance)| (peer, LEAST_WINDOW + share(distance));
+        let window = |(peer, distance)| (peer, least + share(distance));
         Some(self.peers(node).map(window).collect())
     }
 
-    /// Buffers without which nodes do not start: those of the least windows.
-    pub fn least_buffers(self) -> u32 {
-        LEAST_WINDOW * self.peers(NodeId(0)).count() as u32
+    /// Buffers without which nodes do not start: those of windows of the `least` size.
+    pub fn least_buffers(self, least: u32) -> u32 {
+        least * self.peers(NodeId(0)).count() as u32
     }
 
     fn offset(self, from: NodeId, to: NodeId) -> Offset {
@@ -212,14 +211,14 @@ mod tests {
 
         /// Windows are never more than the buffers, and those of two peers for each other are the same.
         #[test]
-        fn windows_fit_into_the_buffers(grid in grids(), node: u16, spare in 0_u32..1000) {
+        fn windows_fit_into_the_buffers(grid in grids(), node: u16, least in 3_u32..5, spare in 0_u32..1000) {
             let node = NodeId(node % (grid.rows * grid.columns));
-            let buffers = grid.least_buffers() + spare;
-            let windows = grid.windows(node, buffers).unwrap();
+            let buffers = grid.least_buffers(least) + spare;
+            let windows = grid.windows(node, buffers, least).unwrap();
             prop_assert!(windows.iter().map(|it| it.1).sum::<u32>() <= buffers);
             for (peer, window) in windows {
-                prop_assert!(window >= LEAST_WINDOW);
-                prop_assert!(grid.windows(peer, buffers).unwrap().contains(&(node, window)));
+                prop_assert!(window >= least);
+                prop_assert!(grid.windows(peer, buffers, least).unwrap().contains(&(node, window)));
             }
         }
     }
@@ -228,12 +227,12 @@ mod tests {
     #[test]
     fn ten_thousand_nodes_need_few_buffers() {
         let grid = Grid::new(10_000, 100).unwrap();
-        assert_eq!((grid.peers(NodeId(0)).count(), grid.least_buffers()), (24, 72));
+        assert_eq!((grid.peers(NodeId(0)).count(), grid.least_buffers(3)), (24, 72));
         let most = (0..10_000).map(|to| grid.hops(NodeId(0), NodeId(to))).max();
         assert_eq!(most, Some(10));
-        let windows = grid.windows(NodeId(0), 256).unwrap();
+        let windows = grid.windows(NodeId(0), 256, 3).unwrap();
         assert_eq!(windows.iter().find(|it| it.0 == NodeId(1)).unwrap().1, 26);
-        assert!(grid.windows(NodeId(0), 71).is_none());
+        assert!(grid.windows(NodeId(0), 71, 3).is_none());
         assert_eq!(Grid::new(10, 4), None);
     }
 }

@@ -1,13 +1,13 @@
 //! Adaptive windows (§7 of the report): buffers beyond the least windows are lent to those that are likely to use them.
 //!
-//! Each peer has a window of [`LEAST_WINDOW`] for good, with which the protocol makes progress whatever becomes of loans.
+//! Each peer has a [least window](super::CarefulSettings::least_window) for good, with which the protocol makes progress whatever becomes of loans.
 //! The other buffers are a pool. A peer that has used up more than half of what it may send is granted more with its next
 //! update: at most as much again, and of the pool at most its share of the frames that came lately, which are counted and
 //! halved once in a lease. What a peer has more than its share is kept back from its grants. A right that its holder does not
 //! use for a lease it gives back in so many words ([`Frame::back`]), behind all frames that it sent with it: so the lender
 //! needs no clock in common with it, and lends no buffer twice.
 
-use super::{Careful, LEAST_WINDOW};
+use super::Careful;
 use crate::cstar::{Destination, Frame, NodeId};
 use trunkline_core::{Span, Time};
 
@@ -25,9 +25,9 @@ pub(super) struct Loans {
 }
 
 impl Loans {
-    /// A pool of what `buffers` are more than the least windows of `nodes`.
-    pub fn new(lease: Option<Span>, buffers: u32, nodes: u16) -> Loans {
-        let all = buffers.saturating_sub(LEAST_WINDOW * u32::from(nodes));
+    /// A pool of what `buffers` are more than `windows`, those that all nodes have for good.
+    pub fn new(lease: Option<Span>, buffers: u32, windows: u32) -> Loans {
+        let all = buffers.saturating_sub(windows);
         Loans { lease, all, free: all, ends: None }
     }
 

@@ -33,16 +33,13 @@ use super::{
     Blocked, BufferId, Cluster, ClusterError, Counters, Delivery, Destination, EventId, Failure,
     Fragment, Frame, FrameError, Kind, Layer, Memory, NodeId, Operation, Source, Tally,
 };
+use audit::Questions;
 use bytes::{Buf, Bytes};
 use forward::Transit;
 use loans::Loans;
 use peer::Peers;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use trunkline_core::{Span, Time};
-
-/// The least window with which the half-window rule makes progress (a random simulation of the rules, and the model check
-/// in the tests); the report's theorem allows 1, and 2 against livelock.
-const LEAST_WINDOW: u32 = 3;
 
 /// An audit may be late by one in so many of its times (a choice).
 const MANY: u64 = 8;
@@ -71,8 +68,8 @@ pub struct Careful {
     due: BTreeSet<NodeId>,
     /// Peers that asked what was sent to them.
     asked: BTreeSet<NodeId>,
-    /// When all peers were last asked.
-    asked_all: Option<Time>,
+    /// What was asked of peers of which nothing else has come since.
+    questions: BTreeMap<NodeId, Questions>,
     inbox: Inbox,
     numbers: Numbers,
     out: VecDeque<Frame>,
@@ -88,7 +85,7 @@ pub struct Careful {
     failure: Option<Failure>,
 }
 
-/// What the application waits for, and when the peers are asked about it.
+/// What the application waits for, and when peers are next asked about it.
 #[derive(Debug, Clone, Copy)]
 struct Waits {
     from: Source,
@@ -114,9 +111,10 @@ impl Careful {
             return Err(ClusterError::Schemes);
         }
         let grid = settings.grid.map(|columns| placed(nodes, columns)).transpose()?;
-        let fixed = if grid.is_some() { LEAST_WINDOW } else { buffers / u32::from(nodes.max(1)) };
-        let window = if pools { fixed.min(LEAST_WINDOW) } else { fixed };
-        let least = if settings.literal { 1 } else { LEAST_WINDOW };
+        let works = settings.least_window();
+        let fixed = if grid.is_some() { works } else { buffers / u32::from(nodes.max(1)) };
+        let window = if pools { fixed.min(works) } else { fixed };
+        let least = if settings.literal { 1 } else { works };
         if window < least && nodes > 1 {
             return Err(ClusterError::Window { buffers, nodes, window, least });
         }
@@ -127,13 +125,15 @@ impl Careful {
             window,
             grid,
             transit: Transit::default(),
-            loans: pools.then(|| Loans::new(settings.lease, buffers, nodes)),
+            loans: pools.then(|| Loans::new(settings.lease, buffers, works * u32::from(nodes))),
             asking: VecDeque::new(),
-            peers: grid
-                .map_or_else(|| Ok(Peers::default()), |grid| neighbours(grid, me, buffers))?,
+            peers: grid.map_or_else(
+                || Ok(Peers::default()),
+                |grid| neighbours(grid, me, buffers, works),
+            )?,
             due: BTreeSet::new(),
             asked: BTreeSet::new(),
-            asked_all: None,
+            questions: BTreeMap::new(),
             inbox: Inbox::default(),
             numbers: Numbers::default(),
             out: VecDeque::new(),
@@ -183,10 +183,10 @@ fn placed(nodes: u16, columns: u16) -> Result<Grid, ClusterError> {
     Grid::new(nodes, columns).ok_or(ClusterError::Grid { nodes, columns })
 }
 
-/// The peers of a node in a grid, with their windows.
-fn neighbours(grid: Grid, me: NodeId, buffers: u32) -> Result<Peers, ClusterError> {
-    let (which, least) = ("receive", grid.least_buffers());
-    let windows = grid.windows(me, buffers);
+/// The peers of a node in a grid, with their windows of `least` or more.
+fn neighbours(grid: Grid, me: NodeId, buffers: u32, least: u32) -> Result<Peers, ClusterError> {
+    let windows = grid.windows(me, buffers, least);
+    let (which, least) = ("receive", grid.least_buffers(least));
     let windows = windows.ok_or(ClusterError::Buffers { which, given: buffers, least })?;
     let mut peers = Peers::default();
     windows.into_iter().for_each(|(node, window)| {
@@ -207,13 +207,14 @@ impl Layer for Careful {
     /// The size of windows and what they are lent and reserved by; whether nodes hand on.
     fn terms(&self) -> Vec<(&'static str, String)> {
         let Cluster { nodes, receive_buffers, frame, .. } = self.cluster;
-        let CarefulSettings { lease, reserve, grid, .. } = self.settings;
+        let CarefulSettings { at_half, lease, reserve, grid, .. } = self.settings;
         let none = || "none".to_owned();
         vec![
             ("the message layer", "careful".into()),
             ("nodes", nodes.to_string()),
             ("receive buffers", receive_buffers.to_string()),
             ("bytes of a frame", frame.to_string()),
+            ("at_half", at_half.to_string()),
             ("lease", lease.map_or_else(none, |it| it.to_string())),
             ("reserve", reserve.map_or_else(none, |it| it.to_string())),
             ("grid", grid.map_or_else(none, |it| it.to_string())),
@@ -275,7 +276,7 @@ impl Layer for Careful {
 
     fn arrive(&mut self, now: Time, frame: Frame) {
         match Head::of(&frame) {
-            Some(head) if self.is_next(&head) => self.take_in(&head, frame.data),
+            Some(head) if self.is_next(&head) => self.take_in(now, &head, frame.data),
             _ => self.arrive_any(now, frame),
         }
     }
@@ -285,7 +286,7 @@ impl Layer for Careful {
         match Head::plain(&octets, Kind::Careful) {
             Some(head) if self.is_next(&head) => {
                 octets.advance(Frame::HEADER as usize);
-                self.take_in(&head, octets);
+                self.take_in(now, &head, octets);
                 Ok(head.from)
             }
             _ => self.hear_any(now, octets),
@@ -354,7 +355,9 @@ impl Layer for Careful {
 
     fn memory(&self) -> Memory {
         let (receive, receive_most) = (self.buffers.taken(), self.buffers.most());
-        Memory { receive, receive_most, state: self.peers.bytes(), ..self.memory }
+        let asked = self.questions.len() * size_of::<(NodeId, Questions)>();
+        let state = self.peers.bytes() + asked as u64;
+        Memory { receive, receive_most, state, ..self.memory }
     }
 
     fn counters(&self) -> Counters {

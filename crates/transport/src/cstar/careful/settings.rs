@@ -11,12 +11,13 @@ pub struct CarefulSettings {
     pub piggyback: bool,
     /// Takes windows of 2 too, with which nodes can wait for each other for ever: the report's rule as it is printed.
     pub literal: bool,
-    /// Sends an update when half a window is owed, not only when more is. With windows of 2 and 3 updates then never cease.
+    /// Sends an update when half a window is owed, not only when more is. Windows are of 4 at least then.
     pub at_half: bool,
     /// Most bytes of received fragments that are copied out of the adapter.
     pub memory: u64,
     /// While a fragment is waited for longer than this, the peers are asked whether anything was lost: it shows the loss of
-    /// a frame behind which nothing more comes. Never if `None`, as in the report.
+    /// a frame behind which nothing more comes. A peer of which nothing but answers comes is asked again after twice as long
+    /// each time, up to a second (or this, if longer), within which, and a round trip, a loss is found. Never if `None`, as in the report.
     pub audit: Option<Span>,
     /// Windows are of the least size, and what buffers are left is lent to the peers that send most (§7), each loan until it
     /// was not used for so long. Fixed windows of ⌊R/P⌋ if `None`, as in the report.
@@ -45,6 +46,13 @@ impl Default for CarefulSettings {
 }
 
 impl CarefulSettings {
+    /// The least window with which nodes make progress (a random simulation of the rules, and the model check in the tests);
+    /// the report's theorem allows 1, and 2 against livelock. With `at_half` a single update, which takes a credit as data
+    /// do, would earn one in a window of 3: nodes would answer each other's updates for ever, and send nothing else.
+    pub fn least_window(&self) -> u32 {
+        if self.at_half { 4 } else { 3 }
+    }
+
     /// The keys by which files and commands give them.
     pub const KEYS: &'static [ProtocolKey] = &[
         ProtocolKey {
@@ -63,7 +71,7 @@ impl CarefulSettings {
             name: "at_half",
             takes: Takes::Flag,
             default: Some("false"),
-            help: "Whether an update is sent when half a window is owed, not only when more is",
+            help: "Whether an update is sent when half a window is owed, not only when more is; windows, and those kept with the other keys, are then of 4 at least, not 3",
         },
         ProtocolKey {
             name: "memory",
@@ -75,7 +83,7 @@ impl CarefulSettings {
             name: "audit",
             takes: Takes::Time(Span::from_micros(1), Span::from_secs(3600)),
             default: None,
-            help: "Ask peers whether anything was lost when a fragment is waited for longer than this; never if left out",
+            help: "Ask peers whether anything was lost when a fragment is waited for longer than this, those of which nothing but answers comes after twice as long each time, up to 1 s: a loss is found within a second (or this, if longer) and a round trip; never if left out",
         },
         ProtocolKey {
             name: "lease",

@@ -44,6 +44,23 @@ fn the_window_is_a_share_of_the_buffers() {
     assert!(text.contains("window of 2") && text.contains("give 129 buffers"), "{text}");
 }
 
+/// Who grants at half a window must not be owed that by a single update: windows of 3, which others have, are too small.
+#[test]
+fn windows_are_of_four_if_updates_come_at_half() {
+    let of = |nodes, buffers, grid, lease: Option<u64>| {
+        let lease = lease.map(trunkline_core::Span::from_millis);
+        let settings = CarefulSettings { at_half: true, grid, lease, ..CarefulSettings::default() };
+        Careful::new(NodeId(0), &cluster(nodes, buffers), &settings)
+    };
+    for lease in [None, Some(1)] {
+        let text = of(2, 7, None, lease).unwrap_err().to_string();
+        assert!(text.contains("window of 3") && text.contains("give 8 buffers"), "{text}");
+        assert_eq!(of(2, 8, None, lease).unwrap().window(), 4);
+    }
+    assert!(of(4, 7, Some(2), None).unwrap_err().to_string().contains("give at least 8"));
+    assert_eq!(of(4, 8, Some(2), None).unwrap().peers[NodeId(1)].window, 4);
+}
+
 /// The last credit is kept for an update; what the application has done with opens the window again.
 #[test]
 fn a_window_is_never_closed_by_data_and_is_opened_by_an_update() {
@@ -144,6 +161,68 @@ fn the_loss_of_the_last_frame_is_found_by_an_audit() {
         other.arrive(at, one.transmit(at).unwrap());
         assert!(matches!(other.failure(), Some(Failure::Lost { peer: NodeId(0), missing: 1, .. })));
     }
+}
+
+/// Instants of the questions to node 0 until `end`, of a node that waits for it and is answered at once.
+fn questions(asks: &mut Careful, answers: &mut Careful, end: Time) -> Vec<Time> {
+    let mut instants = Vec::new();
+    while let Some(at) = asks.deadline().filter(|at| *at < end && instants.len() < 1000) {
+        asks.expire(at);
+        while let Some(question) = asks.transmit(at) {
+            instants.push(at);
+            answers.arrive(at, question);
+        }
+        while let Some(answer) = answers.transmit(at) {
+            asks.arrive(at, answer);
+        }
+    }
+    instants
+}
+
+/// Who answers but says nothing else is asked less and less, at least once a second; who speaks, as often as at first.
+#[test]
+fn a_silent_peer_is_asked_less_and_less() {
+    let audit = Span::from_micros(30);
+    let settings = CarefulSettings { audit: Some(audit), ..CarefulSettings::default() };
+    let new = |me| Careful::new(NodeId(me), &cluster(2, 32), &settings).unwrap();
+    let (mut one, mut other) = (new(0), new(1));
+    assert_eq!(other.receive(AT, Source::Node(NodeId(0)), EventId(1)), None);
+    let end = AT + Span::from_secs(10);
+    let asked = questions(&mut other, &mut one, end);
+    assert_eq!(asked[..4], [1, 2, 4, 8].map(|times| AT + audit.scaled(times, 1)));
+    assert!((24..=27).contains(&asked.len()), "{}", asked.len());
+    let apart = asked.windows(2).map(|two| two[1].since(two[0])).max();
+    assert_eq!(apart, Some(Span::from_secs(1)));
+    // Another event: the program goes on waiting.
+    one.send(end, fragment(to(1), 0)).unwrap();
+    other.arrive(end, one.transmit(end).unwrap());
+    assert_eq!(other.deadline(), Some(end + audit));
+    assert_eq!(questions(&mut other, &mut one, end + audit.scaled(5, 1)).len(), 3);
+}
+
+/// Nodes that pass questions on do not ask each other for ever, however long these are under way.
+#[test]
+fn questions_that_are_passed_on_come_to_rest() {
+    let audit = Some(Span::from_micros(30));
+    let settings = CarefulSettings { audit, grid: Some(2), ..CarefulSettings::default() };
+    let mut nodes: Vec<Careful> =
+        (0..4).map(|me| Careful::new(NodeId(me), &cluster(4, 6), &settings).unwrap()).collect();
+    let mut now = AT + Span::from_micros(30);
+    nodes[0].wait(AT, Source::Any, EventId(0));
+    nodes[0].expire(now);
+    let mut asked = 0;
+    for _ in 0..1000 {
+        let sent = |node: &mut Careful| std::iter::from_fn(|| node.transmit(now)).collect();
+        let under_way: Vec<Vec<Frame>> = nodes.iter_mut().map(sent).collect();
+        now += Span::from_micros(100);
+        for frame in under_way.into_iter().flatten() {
+            asked += u32::from(frame.wants_ack);
+            let Destination::Node(to) = frame.to else { panic!("{frame:?}") };
+            nodes[usize::from(to.0)].arrive(now, frame);
+        }
+    }
+    // In 0.1 s each of eight pairs, both ways, but for the first some twelve times at most.
+    assert!((8..100).contains(&asked), "{asked}");
 }
 
 #[test]

@@ -75,6 +75,8 @@ pub struct Traditional {
     tally: Tally,
     memory: Memory,
     counters: Counters,
+    /// Fragments taken in, and acknowledgements that said something new.
+    passed: u64,
     failure: Option<Failure>,
 }
 
@@ -129,6 +131,7 @@ impl Traditional {
             tally: Tally::default(),
             memory: Memory::default(),
             counters: Counters::default(),
+            passed: 0,
             failure: None,
         })
     }
@@ -205,6 +208,7 @@ impl Traditional {
         };
         let known = &mut self.acknowledged[place].1;
         if until > *known {
+            self.passed += 1;
             let from = std::mem::replace(known, until);
             self.store.acknowledge(peer, from, until);
             self.memory.send = self.store.len();
@@ -246,6 +250,7 @@ impl Traditional {
         } else if self.accepts(from, event) {
             let buffer = Some(self.buffers.take(from, 1));
             self.inbox.put(event, flags, Stored { from, fragment, data, buffer });
+            self.passed += 1;
             self.progressed(now);
         } else {
             self.counters.refused += 1;
@@ -387,6 +392,10 @@ impl Layer for Traditional {
 
     fn deadline(&self) -> Option<Time> {
         self.waits.map(|waits| waits.deadline)
+    }
+
+    fn passed(&self) -> u64 {
+        self.passed
     }
 
     fn expire(&mut self, now: Time) {

@@ -48,6 +48,7 @@ impl Traditional {
         self.tally.note(Operation::ImplicitAck);
         for (event, number) in frame.list.iter().flat_map(fragments) {
             if let Some(label) = self.store.find(frame.from, event, number) {
+                self.passed += 1;
                 self.store.has(frame.from, &label);
             }
         }
