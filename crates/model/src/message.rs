@@ -42,6 +42,28 @@ impl Terms {
     pub fn total(&self) -> Span {
         self.0.iter().map(Term::span).sum()
     }
+
+    /// The mean of what several flows take: of each term at each place, over all flows.
+    pub fn mean(of: Vec<Terms>) -> Terms {
+        let count = of.len().max(1) as u64;
+        let mut mean: Vec<(Term, Span)> = Vec::new();
+        for term in of.into_iter().flat_map(|terms| terms.0) {
+            let span = term.span();
+            let same = |(other, _): &&mut (Term, Span)| {
+                (&other.name, &other.place, other.cause) == (&term.name, &term.place, term.cause)
+            };
+            match mean.iter_mut().find(same) {
+                Some((_, sum)) => *sum += span,
+                None => mean.push((term, span)),
+            }
+        }
+        let shared = mean.into_iter().map(|(term, sum)| Term {
+            value: Figure::Time(sum.scaled(1, count)),
+            numbers: format!("{}; of {count} flows in the mean", term.numbers),
+            ..term
+        });
+        Terms(shared.collect())
+    }
 }
 
 /// The bytes of each round of a message.

@@ -4,6 +4,7 @@ mod against_simulator;
 mod common;
 mod costs;
 mod drawn_media;
+mod drawn_paced;
 mod media;
 mod media_beside;
 mod messages;

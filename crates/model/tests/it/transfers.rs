@@ -344,3 +344,21 @@ fn a_timeout_below_the_silence_before_an_answer_is_told() {
     assert_eq!(of(30, 1, echo(&[1, 2000])), [false, true]);
     assert_eq!(of(49, 1, echo(&[1, 2000])), [false, false]);
 }
+
+/// A host that takes longer to write a datagram than there is from one to the next falls behind, and what comes back to other
+/// traffic is on the line too: no delay is told.
+#[test]
+fn paced_datagrams_behind_a_slow_writer_or_answers() {
+    let mut slow = pair(&link(1_000_000, Span::from_millis(1)));
+    let rate = Rate::from_bits_per_second(200_000);
+    let paced = Workload::Paced { size: 500, rate, duration: Span::from_secs(5) };
+    slow.traffic.push(traffic("paced", ("a", "b"), paced, &Transport::Datagram));
+    let mut answered = slow.clone();
+    assert!(predictions(&slow).unwrap().find("paced", 500, What::Delay).is_some());
+    slow.hosts[0].processor.write.fixed = Span::from_millis(30);
+    answered.traffic.push(traffic("echoes", ("b", "a"), echo(&[1400]), &Transport::Udp));
+    for scenario in [slow, answered] {
+        let found = predictions(&scenario).unwrap();
+        assert!(found.find("paced", 500, What::Delay).is_none(), "{}", found.text());
+    }
+}
