@@ -7,10 +7,14 @@ use crate::formula::hystart::HyStart;
 use crate::formula::sawtooth::Inequality;
 use crate::formula::transfer::{Latency, Transfer, latency};
 use crate::way::Resource;
+use trunkline_core::Span;
 use trunkline_scenario::Network;
 
 /// ACKs closer together than this are a train to HyStart, in seconds (Ha and Rhee 2011).
 const TRAIN_GAP: f64 = 0.002;
+
+/// Halvings by which a number of bytes is found to a millionth.
+const HALVINGS: u32 = 20;
 
 /// The part of the slowest stage that a connection finds when all that use it begin together.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,6 +65,24 @@ impl Beginning {
             apart: network.scenario().traffic[flow.flow.traffic].stagger.as_secs_f64(),
             inequality: inequality(flow, share),
         }
+    }
+
+    /// User bytes that are carried in `span` from the first window on, at no more than `rate` bytes per second.
+    pub fn carried(&self, flow: &Greedy<'_>, span: Span, rate: f64) -> f64 {
+        let whole = rate * span.as_secs_f64();
+        let late = |bytes: f64| {
+            let found = self.latency(flow, bytes as u64);
+            found.slow + found.rest > span.as_secs_f64()
+        };
+        if !late(whole) {
+            return whole;
+        }
+        let (mut low, mut high) = (0.0, whole);
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(low, high);
+            if late(middle) { high = middle } else { low = middle }
+        }
+        low
     }
 
     /// The time of `bytes` from the first window on.

@@ -1,9 +1,10 @@
 //! Predictions of transfers over TCP from what their connections get.
 
 use super::connection::Law;
+use super::first::held_back;
 use super::flow::Greedy;
 use super::share::{Regime, Share};
-use super::times::{Before, times};
+use super::times::{Before, Test, times};
 use crate::formula::fairness::effective_ratio;
 use crate::formula::tcp;
 use crate::group::stage_name;
@@ -193,7 +194,10 @@ fn explain(
         small_writes(&flows[first], &shares[first]),
         few_teeth(&traffic.workload, &shares[first]),
     ];
-    let cautions = cautions.into_iter().flatten();
+    let cautions =
+        cautions.into_iter().flatten().chain(first_tick(&traffic.workload, &flows[first]));
+    let cautions =
+        cautions.chain(short(&traffic.workload, (&flows[first], &shares[first]), before));
     notes.extend(cautions.map(|text| Note::of_traffic(name, NoteKind::Assumed, text)));
     if let Workload::Bulk { repeat, .. } | Workload::Push { repeat, .. } = traffic.workload {
         let state =
@@ -244,6 +248,37 @@ const TRIED: f64 = 0.3001;
 /// Losses from which on time-outs of ticks are more than a factor of two longer than the formulas say, 20 % (there too).
 const MANY: f64 = 0.1999;
 
+/// What is to be said of a test in which much of what was written has not been carried.
+fn short(
+    workload: &Workload,
+    (flow, share): (&Greedy<'_>, &Share),
+    before: &Before,
+) -> Option<String> {
+    let Workload::TimedTransfer { duration, .. } = *workload else { return None };
+    let [least, most] = Test::of(flow, share, duration, before).range(flow.write);
+    (most.as_nanos() as f64 > TELLING * least.as_nanos() as f64).then(|| {
+        format!(
+            "the test is short: what the host still holds at its end is not known, so that writes take between {least} and {most} in the mean"
+        )
+    })
+}
+
+/// What is to be said of a first segment whose acknowledgement waits for a tick of the receiver's clock.
+fn first_tick(workload: &Workload, flow: &Greedy<'_>) -> Option<String> {
+    let (Workload::Bulk { bytes, repeat: ..=1, .. } | Workload::Push { bytes, repeat: ..=1, .. }) =
+        workload
+    else {
+        return None;
+    };
+    let [least, mean, most] = held_back(flow, bytes.bytes())?;
+    (least < most).then(|| {
+        let half = mean.saturating_sub(least);
+        format!(
+            "the first segment is alone in its window, and its acknowledgement waits for the receiver's clock: half a tick is counted, and a transfer may take {half} less or more"
+        )
+    })
+}
+
 /// What is to be said of a queue that overflows before windows fill it.
 fn short_queue(share: &Share) -> Option<String> {
     let saw = share.saw?;
@@ -281,7 +316,10 @@ fn small_writes(flow: &Greedy<'_>, share: &Share) -> Option<String> {
         ));
     }
     let writer = &flow.flow.there;
-    let alone = flow.ungathered.filter(|_| !writer.writing(flow.write as u32).is_zero())?;
+    // Who holds no more than its window has nothing that waits, and gathers nothing.
+    let holds = flow.tcp.buffer > flow.tcp.window;
+    let at_once = writer.writing(flow.write as u32).is_zero();
+    let alone = flow.ungathered.filter(|_| !(holds && at_once))?;
     let few = alone.millibytes_per_second() as f64 * TELLING;
     (few < share.rate.millibytes_per_second() as f64).then(|| {
         format!(

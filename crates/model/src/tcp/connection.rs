@@ -31,6 +31,8 @@ pub(crate) struct Connection {
     pub first: u32,
     /// Segments that an ACK stands for.
     pub acked: u32,
+    /// The longest that a receiver waits for a second segment before it acknowledges.
+    pub held_back: Option<Span>,
     /// How the window counts what is acknowledged.
     pub counting: Counting,
     /// Whether small segments are acknowledged at once, as in Linux.
@@ -91,7 +93,8 @@ impl Connection {
         let own = habits.receive_buffer.min(habits.send_buffer);
         let window = settings.window.map_or(own, |window| window.bytes());
         let scaled = settings.window_scaling.unwrap_or(habits.window_scaling);
-        let held_back = settings.delayed_ack.is_none_or(|span| !span.is_zero());
+        let held_back = settings.delayed_ack.map_or(habits.delayed_ack, Some);
+        let held_back = held_back.filter(|span| !span.is_zero());
         Ok(Connection {
             law,
             payload: mss.saturating_sub(options).max(1),
@@ -99,7 +102,8 @@ impl Connection {
             window: if scaled { window } else { window.min(UNSCALED) },
             buffer: habits.send_buffer.max(window),
             first: settings.initial_window.unwrap_or(habits.initial_window),
-            acked: if held_back { 2 } else { 1 },
+            acked: if held_back.is_some() { 2 } else { 1 },
+            held_back,
             counting: habits.counting,
             prompt: habits.interactive,
             min_rto: settings.min_rto.unwrap_or(habits.min_rto),
