@@ -1,5 +1,6 @@
 //! Transfers of a few segments over TCP, in writes of any size, against the simulator.
 
+use crate::drawn_media::Draws;
 use crate::media::nanos;
 use trunkline_model::{What, predictions};
 use trunkline_scenario::Scenario;
@@ -10,6 +11,10 @@ fn transfer(
     more: &str,
 ) -> Scenario {
     let line = format!("{{ rate = \"{rate}bit/s\", delay = \"{delay}us\", limit = \"1MB\" }}");
+    over((profile, bytes, write), &line, more)
+}
+
+fn over((profile, bytes, write): (&str, u32, u32), line: &str, more: &str) -> Scenario {
     let text = format!(
         "stop_after = \"10min\"\nhost = [{{ name = \"a\" }}, {{ name = \"b\" }}]\n[[link]]\nbetween = [\"a\", \"b\"]\nforward = {line}\nbackward = {line}\n[[traffic]]\nname = \"t\"\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\nbytes = \"{bytes}B\"\nwrite = {write}\ntransport = {{ kind = \"tcp\", profile = \"{profile}\"{more} }}\n"
     );
@@ -76,6 +81,89 @@ fn short_tests_are_in_the_range_told() {
     assert!(told > 20, "{told}");
 }
 
+/// BBR's transfers of a few round trips, drawn by chance: near the simulator, or in the range of the note.
+#[test]
+fn the_start_of_bbr_is_told() {
+    let (mut draws, mut told) = (Draws(9), 0);
+    for _ in 0..80 {
+        let bytes = draws.scale(1e4, 2e6) as u32;
+        let (rate, delay) = (draws.scale(1e6, 1e8) as u64, draws.scale(500.0, 8e4) as u32);
+        let buffer = draws.scale(3000.0, 1e6).round();
+        let profile = draws.one(&["linux", "trunkline"]);
+        let line =
+            format!("{{ rate = \"{rate}bit/s\", delay = \"{delay}us\", limit = \"{buffer}B\" }}");
+        let scenario = over((profile, bytes, 65_536), &line, ", congestion = \"bbr\"");
+        let (formula, seen) = both(&scenario);
+        let notes = predictions(&scenario).unwrap().notes;
+        let range = notes.iter().find_map(|note| {
+            let (_, rest) = note.text.split_once("may take ")?;
+            Some(nanos(rest.split(' ').next()?) / 1e9)
+        });
+        told += usize::from(range.is_some());
+        let off = (formula - seen).abs();
+        let case = format!("{profile} {bytes} over {line}: {formula} {seen} {range:?}");
+        assert!(off < range.unwrap_or(0.0).max(0.05 * seen), "{case}");
+    }
+    assert!(told < 70, "{told}");
+}
+
+/// Connections that a line serves in turn end together, not one block after the other; where its queue is short, a note says how
+/// far simulated transfers were from the figure.
+#[test]
+fn connections_served_in_turn_end_together() {
+    let (mut draws, mut told) = (Draws(12), 0);
+    for _ in 0..50 {
+        let discipline = draws.one(&["drr", "sfq", "fq-codel"]);
+        let (rate, delay) = (draws.scale(1e6, 5e7) as u64, draws.scale(500.0, 3e4) as u32);
+        let buffer = (1500.0 * draws.scale(5.0, 400.0)).round();
+        let (profile, law) = (draws.one(&["linux", "trunkline"]), draws.one(&["reno", "cubic"]));
+        let (count, bytes) = (2 + draws.below(7), draws.scale(3e4, 1e6) as u32);
+        let line = format!(
+            "{{ rate = \"{rate}bit/s\", delay = \"{delay}us\", discipline = \"{discipline}\", limit = \"{buffer}B\" }}"
+        );
+        let more = format!(", congestion = \"{law}\" }}\ncount = {count}\n# ");
+        let scenario = over((profile, bytes, 65_536), &line, &more);
+        let (formula, seen) = both(&scenario);
+        let notes = predictions(&scenario).unwrap().notes;
+        let is_short = notes.iter().any(|note| note.text.contains("transfers took 0.75 to 2.8"));
+        told += usize::from(is_short);
+        let case = format!("{count} of {profile} {law} {bytes} over {line}: {formula} {seen}");
+        match is_short {
+            true => assert!((0.75..2.8).contains(&(seen / formula)), "{case}"),
+            false => assert!((formula / seen - 1.0).abs() < 0.05, "{case}"),
+        }
+    }
+    assert!((5..40).contains(&told), "{told}");
+}
+
+/// A transfer over NETBLT waits for the controls of its connection and of its answer's at the hosts' processors and boards.
+#[test]
+fn controls_of_netblt_wait_for_each_other() {
+    for (own, other, board) in
+        [(0, 0, 0), (1000, 0, 0), (0, 1000, 0), (3000, 3000, 0), (0, 0, 1000), (700, 700, 2000)]
+    {
+        for units in [1, 4, 20] {
+            let host = |name: &str, control: u32| {
+                format!(
+                    "[processor.p{name}]\ncontrol = \"{control}us\"\n[interface.i{name}]\ncontrol = \"{board}us\"\n[[host]]\nname = \"{name}\"\nprocessor = \"p{name}\"\ninterface = \"i{name}\"\n"
+                )
+            };
+            let line = "{ rate = \"10Mbit/s\", delay = \"2ms\", limit = \"1MB\" }";
+            let text = format!(
+                "stop_after = \"10min\"\n{}{}[[link]]\nbetween = [\"a\", \"b\"]\nforward = {line}\nbackward = {line}\n[[traffic]]\nname = \"t\"\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\nbytes = \"{}B\"\nwrite = 1000\ntransport = {{ kind = \"netblt\", frame = 1000, packets = 32, interval = \"2ms\", burst = 1 }}\n",
+                host("a", own),
+                host("b", other),
+                1000 * units
+            );
+            let cells = Scenario::parse(&text, "netblt.toml");
+            let scenario = cells.unwrap_or_else(|error| panic!("{error}\n{text}")).remove(0);
+            let (formula, seen) = both(&scenario);
+            let off = (formula / seen - 1.0).abs();
+            assert!(off < 0.02, "{own} {other} {board}, {units} units: {formula} {seen}");
+        }
+    }
+}
+
 fn test(
     (profile, write, seconds): (&str, u32, u32),
     (rate, delay): (u64, u32),
@@ -101,14 +189,16 @@ fn test(
     cells.unwrap_or_else(|error| panic!("{error}\n{text}")).remove(0)
 }
 
-/// The formula's time and the simulator's, in seconds.
+/// The formula's time and the simulator's mean, in seconds.
 fn both(scenario: &Scenario) -> (f64, f64) {
     let found = predictions(scenario).unwrap();
     let figure = found.list.iter().find(|it| it.what == What::Transfer);
     let formula = figure.unwrap_or_else(|| panic!("{:?}", found.notes)).value.time().unwrap();
     let run = trunkline_sim::run(scenario).unwrap();
-    let sample = run.traffic[0].samples.iter().next().expect("it ends");
-    (formula.as_secs_f64(), sample.end.since(sample.start).as_secs_f64())
+    let times = run.traffic[0].samples.iter().map(|it| it.end.since(it.start).as_secs_f64());
+    let (sum, count) = times.fold((0.0, 0), |(sum, count), it| (sum + it, count + 1));
+    assert!(count > 0, "none has ended");
+    (formula.as_secs_f64(), sum / f64::from(count))
 }
 
 /// As long as the first window has room each write is a segment with a header of its own: 4000 bytes in writes of 200 have 20,
