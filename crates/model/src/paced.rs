@@ -74,17 +74,29 @@ pub(crate) fn predict(
         list.push(make(what, Figure::Time(terms.total()), terms.0));
         return Ok(());
     }
+    let service = service.scaled(1, flows.len() as u64);
+    let terms = together(traffic, &flows, size, (service, interval), (resource, &place))?;
+    list.push(make(What::Delay, Figure::Time(terms.total()), terms.0));
+    Ok(())
+}
+
+/// The delay of flows that have one way, each of which takes `service` at its busiest stage.
+fn together(
+    traffic: &Traffic,
+    flows: &[Flow<'_>],
+    size: u32,
+    (service, interval): (Span, Span),
+    (resource, place): (Resource, &str),
+) -> Result<Terms, String> {
     let count = flows.len() as u64;
-    let service = service.scaled(1, count);
     let wait = collisions(traffic, count, service, interval)?
         + in_pieces(&flows[0], size, (count, service, resource), traffic);
     let mut terms = Terms::default();
     one_way(&mut terms, &flows[0].there, size);
     let numbers = format!("({count} − 1)/2 × {service}, or longer in pieces");
     let name = ("behind datagrams of the same instant", "(n − 1)/2 × service time", DD1.1);
-    terms.add(name, &place, Cause::Queue, wait, numbers);
-    list.push(make(What::Delay, Figure::Time(terms.total()), terms.0));
-    Ok(())
+    terms.add(name, place, Cause::Queue, wait, numbers);
+    Ok(terms)
 }
 
 /// The shared channel of the flows, if any of them crosses one.
@@ -173,7 +185,7 @@ fn accompanied(network: &Network<'_>, index: usize, flows: &[Flow<'_>]) -> Resul
     for other in alongside(network, index) {
         let one_way = is_one_way(&network.scenario().traffic[other]);
         let meets = |flow: &Flow<'_>| {
-            let back = (!one_way).then(|| stages(&flow.back)).unwrap_or_default();
+            let back = if one_way { BTreeSet::new() } else { stages(&flow.back) };
             stages(&flow.there).union(&back).any(|stage| own.contains(stage))
         };
         if Flow::all(network, other)?.iter().any(meets) {

@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use trunkline_core::{Cause, Rate, Size, Span};
 use trunkline_model::formula::hawley1989;
 use trunkline_model::{Figure, Throughput, What, predict, predictions};
-use trunkline_scenario::{Scenario, Split, Start, Transport, UrpSettings, Workload};
+use trunkline_scenario::{
+    Scenario, Split, Start, TcpSettings, Traffic, Transport, UrpSettings, Workload,
+};
 
 fn rate(scenario: &Scenario, name: &str) -> Throughput {
     let found = predictions(scenario).unwrap();
@@ -360,5 +362,26 @@ fn paced_datagrams_behind_a_slow_writer_or_answers() {
     for scenario in [slow, answered] {
         let found = predictions(&scenario).unwrap();
         assert!(found.find("paced", 500, What::Delay).is_none(), "{}", found.text());
+    }
+}
+
+/// Transfers of two hosts with lines of their own: if these differ, the figures are said to be the first one's.
+#[test]
+fn transfers_with_ways_of_their_own_are_told() {
+    for (delay, told) in [(1, false), (40, true)] {
+        let far = link(10_000_000, Span::from_millis(delay));
+        let near = link(10_000_000, Span::from_millis(1));
+        let wires = vec![wire("a", "n", &near), wire("b", "n", &far), wire("n", "c", &near)];
+        let mut net = scenario(vec![host("a"), host("b"), host("c")], &["n"], wires);
+        let tcp = Transport::Tcp(TcpSettings::default());
+        let both = Traffic {
+            from_each: vec!["a".into(), "b".into()],
+            count: 2,
+            ..traffic("both", ("a", "c"), bulk(1000), &tcp)
+        };
+        net.traffic.push(both);
+        let found = predictions(&net).unwrap();
+        let says = found.notes.iter().any(|note| note.text.contains("ways of their own"));
+        assert_eq!(says, told, "{}", found.text());
     }
 }
