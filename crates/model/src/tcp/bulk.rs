@@ -22,6 +22,8 @@ use trunkline_scenario::{Network, Workload};
 const SMALL: f64 = 4.0;
 /// Segments that a connection sends at once at most while nothing is lost: the first window (RFC 6928).
 const BURST: f64 = 10.0;
+/// Segments of a receiver's window that leave nothing of it to chance.
+const LITTLE: f64 = 8.0;
 /// Segments of each connection that a queue served in turn needs at least.
 const FEW: f64 = 2.5;
 /// The used share of a line that leaves nothing to be told.
@@ -203,6 +205,7 @@ fn explain(
         short_queue(&shares[first]),
         short_turns(network, &traffic.workload, &flows[first], &shares[first]),
         small_writes(&flows[first], &shares[first]),
+        receives_little(&flows[first]),
         few_teeth(&traffic.workload, &shares[first]),
     ];
     let cautions =
@@ -300,6 +303,17 @@ fn short_turns(
     };
     (room < pipe.max(few) || drops_early).then(|| {
         format!("each connection's part of the queue is short for the path: what it loses is left out, and simulated {range}")
+    })
+}
+
+/// What is to be said of a receiver whose window holds a few segments: what it acknowledges when decides.
+fn receives_little(flow: &Greedy<'_>) -> Option<String> {
+    let segments = flow.tcp.segments();
+    let times = if segments < 2.0 { "three times" } else { "twice" };
+    (segments < LITTLE).then(|| {
+        format!(
+            "the receiver's window holds {segments:.1} segments: acknowledgements that it holds back, and what is left of the window, decide, and the figures may be up to {times} too fast"
+        )
     })
 }
 

@@ -12,6 +12,8 @@ use trunkline_transport::tcp::{Profile, Recovery, Settings};
 const HEADERS: u32 = 20 + 20;
 /// Bytes of the time stamp option with its padding (RFC 7323 appendix A).
 const TIMESTAMPS: u32 = 12;
+/// Octets of the first window at most.
+const FIRST_OCTETS: u32 = 14_600;
 /// The largest window without scaling (RFC 9293 §3.1).
 const UNSCALED: u64 = 65_535;
 
@@ -95,13 +97,18 @@ impl Connection {
         let scaled = settings.window_scaling.unwrap_or(habits.window_scaling);
         let held_back = settings.delayed_ack.map_or(habits.delayed_ack, Some);
         let held_back = held_back.filter(|span| !span.is_zero());
+        let payload = mss.saturating_sub(options).max(1);
+        let first = settings.initial_window.unwrap_or(habits.initial_window);
+        // RFC 6928 §2 bounds ten segments by 14 600 octets, but for two segments.
+        let bounded = !habits.counts_segments && (3..=10).contains(&first);
+        let most = if bounded { (FIRST_OCTETS / payload).max(2) } else { u32::MAX };
         Ok(Connection {
             law,
-            payload: mss.saturating_sub(options).max(1),
+            payload,
             header: HEADERS + options,
             window: if scaled { window } else { window.min(UNSCALED) },
             buffer: habits.send_buffer.max(window),
-            first: settings.initial_window.unwrap_or(habits.initial_window),
+            first: first.min(most),
             acked: if held_back.is_some() { 2 } else { 1 },
             held_back,
             counting: habits.counting,

@@ -70,7 +70,8 @@ fn segments_alone(flow: &Greedy<'_>, bytes: u64) -> u64 {
     let payload = u64::from(tcp.payload);
     let (mut window, mut left, mut alone) = (first_window(tcp), bytes, 0);
     let mut segment = flow.write.min(payload);
-    while left > segment && window.min(tcp.window) < 2 * segment && alone < MOST {
+    // A receiver whose own window is that small tells at once when it has room again.
+    while left > segment && window < 2 * segment && tcp.window >= 2 * segment && alone < MOST {
         alone += 1;
         left -= segment;
         window += if tcp.counting == Counting::Bytes { segment } else { payload };

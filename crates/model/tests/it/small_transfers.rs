@@ -81,6 +81,43 @@ fn short_tests_are_in_the_range_told() {
     assert!(told > 20, "{told}");
 }
 
+/// A receiver's window of a few segments: a note says that the figure may be up to twice too fast, of less than two segments three
+/// times, and so it is; from eight on it is right within a twentieth.
+#[test]
+fn small_windows_of_receivers_are_told() {
+    for profile in ["trunkline", "linux"] {
+        for window in [2000, 3000, 5000, 8000, 13_000, 20_000, 40_000] {
+            for line in [(10_000_000, 1000), (2_000_000, 20_000)] {
+                let more = format!(", window = {window}");
+                let scenario = transfer((profile, 50_000, 4096), line, &more);
+                let (formula, seen) = both(&scenario);
+                let notes = predictions(&scenario).unwrap().notes;
+                let told = notes.iter().any(|note| note.text.contains(" too fast"));
+                assert_eq!(told, f64::from(window) < 8.0 * 1448.0);
+                let least = match window {
+                    _ if !told => 0.95,
+                    2000 => 0.33,
+                    _ => 0.48,
+                };
+                let case = format!("{profile} {window} over {line:?}: {formula} {seen}");
+                assert!((least..1.05).contains(&(formula / seen)), "{case}");
+            }
+        }
+    }
+}
+
+/// Ten segments are no more than 14 600 octets, or two (RFC 6928): jumbo frames of 9000 bytes.
+#[test]
+fn the_first_window_of_large_segments_is_bounded() {
+    for (bytes, bound) in [(20_000, 0.1), (200_000, 0.05)] {
+        let line = "{ rate = \"10Mbit/s\", delay = \"5ms\", limit = \"1MB\" }";
+        let mut scenario = over(("trunkline", bytes, 65_536), line, "");
+        scenario.mtu = 9000;
+        let (formula, seen) = both(&scenario);
+        assert!((formula / seen - 1.0).abs() < bound, "{bytes}: {formula} {seen}");
+    }
+}
+
 /// BBR's transfers of a few round trips, drawn by chance: near the simulator, or in the range of the note.
 #[test]
 fn the_start_of_bbr_is_told() {
