@@ -23,7 +23,7 @@ const SMALL: f64 = 4.0;
 /// Segments that a connection sends at once at most while nothing is lost: the first window (RFC 6928).
 const BURST: f64 = 10.0;
 /// Segments of a receiver's window that leave nothing of it to chance.
-const LITTLE: f64 = 8.0;
+const LITTLE: f64 = 16.0;
 /// Segments of each connection that a queue served in turn needs at least.
 const FEW: f64 = 2.5;
 /// The used share of a line that leaves nothing to be told.
