@@ -7,6 +7,7 @@ use crate::medium::{self, conversation, phase_note};
 use crate::message::rounds_of;
 use crate::prediction::{Figure, Prediction, Predictions, Term, What};
 use crate::share::{Grant, Limit};
+use crate::speech::Packet;
 use crate::throughput::Throughput;
 use crate::transfer::{Whole, interval_terms, limit_terms, whole_terms};
 use crate::way::{Resource, line_name};
@@ -95,6 +96,7 @@ fn predict_traffic(
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
     let traffic = &network.scenario().traffic[index];
+    notes.extend(first_of_several(network, index));
     match &*traffic.transport {
         Transport::Tcp(_) => return tcp::predict(network, index, list, notes),
         Transport::Listed(protocol) => {
@@ -121,6 +123,31 @@ fn predict_traffic(
             paced::predict(network, index, (*size, *rate, *duration), list, notes)
         }
     }
+}
+
+/// A note if the flows of a traffic have ways of different length, rate or cost: but for `paced` the first one stands for all.
+fn first_of_several(network: &Network<'_>, index: usize) -> Option<Note> {
+    let traffic = &network.scenario().traffic[index];
+    if traffic.from_each.len() < 2 || matches!(traffic.workload, Workload::Paced { .. }) {
+        return None;
+    }
+    let takes = |flow: &Flow<'_>| {
+        [1, 1_000].map(|bytes| {
+            let packet = [Packet::plain(bytes)];
+            let ways = flow.there.way.latency(&packet) + flow.back.way.latency(&packet);
+            ways + flow.there.writing(bytes) + flow.there.host_send(bytes)
+        })
+    };
+    let flows = Flow::all(network, index).ok()?;
+    let first = flows.first()?;
+    let differs = flows.iter().any(|flow| takes(flow) != takes(first));
+    differs.then(|| {
+        let text = format!(
+            "its flows have ways of their own: times are those of the first one, from {}, and those of the others differ",
+            first.there.from.0.name
+        );
+        Note::of_traffic(&traffic.name, NoteKind::Assumed, text)
+    })
 }
 
 fn messages(

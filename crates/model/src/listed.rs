@@ -7,7 +7,7 @@ use crate::medium;
 use crate::message::{Terms, one_way};
 use crate::prediction::{Figure, Prediction, Term, What};
 use crate::speech::Packet;
-use crate::talk::{TOGETHER, Talk, window_place};
+use crate::talk::{TOGETHER, Talk, processor_place, window_place};
 use crate::throughput::{SECOND, Throughput};
 use crate::transfer::{beside, filling};
 use crate::units::{Course, answered};
@@ -17,7 +17,7 @@ use trunkline_core::{Cause, Span};
 use trunkline_engine::{Note, NoteKind};
 use trunkline_path::Standing;
 use trunkline_path::impairment::LossModel;
-use trunkline_scenario::{Crossing, Listed, Network, Traffic, Workload};
+use trunkline_scenario::{Crossing, Host, Listed, Network, ProtocolPlace, Traffic, Workload};
 use trunkline_transport::WAITING;
 use trunkline_transport::protocol::{Circumstances, Formula, Shape};
 
@@ -101,6 +101,12 @@ fn of_write(
     let told = |text: String| Note::of_traffic(&traffic.name, NoteKind::Assumed, text);
     let mut notes: Vec<Note> = slots(listed, flow, &course.path).map(told).into_iter().collect();
     notes.extend(formula.assumes.map(|text| told(text.into())));
+    let in_buffers = listed.entry.connects_for_each.then(|| {
+        // A buffer is confirmed as a whole.
+        let buffer = listed.values.number("packets").max(1) * u64::from(shape.unit);
+        buffers_note(flow, size.div_ceil(buffer), total)
+    });
+    notes.extend(in_buffers.flatten().map(told));
     notes.extend(medium::ends_note(traffic, flow, shape.unit, total));
     notes.extend(course.range(network, traffic, (listed, flow), total));
     let held = WAITING + u64::from(shape.unit);
@@ -318,11 +324,54 @@ fn opened(flow: &Flow<'_>, bytes: u64, shape: Shape, formula: &Formula) -> (u64,
     let ahead = bytes.div_ceil(u64::from(shape.unit)).saturating_sub(1);
     let mut terms = Terms::default();
     opening(&mut terms, &flow.there, &flow.back, shape);
+    controls(&mut terms, &flow.there);
     terms.0.extend(before(flow, formula, until(ahead, formula)).0);
     one_way(&mut terms, &flow.there, (bytes - ahead * u64::from(shape.unit)) as u32);
     opening(&mut terms, &flow.back, &flow.there, shape);
     one_way(&mut terms, &flow.back, CONFIRMATION);
     (bytes, What::Transfer, terms)
+}
+
+/// What controls wait for each other: GO comes with the answer to OPEN, and OK goes before what the application says.
+fn controls(terms: &mut Terms, talk: &Talk<'_>) {
+    let wait = behind_controls(talk, (3, [2, 1]));
+    let name = (
+        "controls behind each other",
+        "3 × (board + processor), and 2 × what the sender's processor takes longer than its board",
+        "RFC 998, §5.1",
+    );
+    terms.add(name, &processor_place(talk.from.0), Cause::Host, wait, wait.to_string());
+}
+
+/// So many controls at boards and processors, and more at the processor of the sender, or of the receiver at the same time, if
+/// it takes longer than the board, which hands over the next one meanwhile.
+pub(crate) fn behind_controls(talk: &Talk<'_>, (each, more): (u64, [u64; 2])) -> Span {
+    let costs = [talk.from.0, talk.to.0].map(|host| (on_processor(host), host.interface.control));
+    let longest = |of: fn(&(Span, Span)) -> Span| costs.iter().map(of).max().unwrap_or_default();
+    let both = longest(|it| it.0) + longest(|it| it.1);
+    let queued = costs.iter().zip(more).map(|(cost, more)| {
+        let (processor, board) = *cost;
+        processor.saturating_sub(board).scaled(more, 1)
+    });
+    both.scaled(each, 1) + queued.max().unwrap_or_default()
+}
+
+/// A control's time on the processor, if the protocol runs there.
+fn on_processor(host: &Host) -> Span {
+    match host.interface.protocol {
+        ProtocolPlace::Host => host.processor.control,
+        ProtocolPlace::Board => Span::ZERO,
+    }
+}
+
+/// A note if the controls of a transfer's buffers, about seven for each at a processor and two at a board, may be much of it.
+fn buffers_note(flow: &Flow<'_>, buffers: u64, total: Span) -> Option<String> {
+    let hosts = [flow.there.from.0, flow.there.to.0];
+    let each = |host: &Host| on_processor(host).scaled(7, 1) + host.interface.control.scaled(2, 1);
+    let most = hosts.into_iter().map(each).max()?.scaled(buffers.saturating_sub(1), 1);
+    (most > total.scaled(1, 20)).then(|| {
+        format!("the controls of {buffers} buffers keep the hosts from other packets: the transfer may take up to {most} longer")
+    })
 }
 
 /// The packet that opens a connection goes there, its answer comes back.

@@ -42,6 +42,28 @@ impl Terms {
     pub fn total(&self) -> Span {
         self.0.iter().map(Term::span).sum()
     }
+
+    /// The mean of what several flows take: of each term at each place, over all flows.
+    pub fn mean(of: Vec<Terms>) -> Terms {
+        let count = of.len().max(1) as u64;
+        let mut mean: Vec<(Term, Span)> = Vec::new();
+        for term in of.into_iter().flat_map(|terms| terms.0) {
+            let span = term.span();
+            let same = |(other, _): &&mut (Term, Span)| {
+                (&other.name, &other.place, other.cause) == (&term.name, &term.place, term.cause)
+            };
+            match mean.iter_mut().find(same) {
+                Some((_, sum)) => *sum += span,
+                None => mean.push((term, span)),
+            }
+        }
+        let shared = mean.into_iter().map(|(term, sum)| Term {
+            value: Figure::Time(sum.scaled(1, count)),
+            numbers: format!("{}; of {count} flows in the mean", term.numbers),
+            ..term
+        });
+        Terms(shared.collect())
+    }
 }
 
 /// The bytes of each round of a message.
@@ -328,15 +350,24 @@ pub(crate) fn lead(there: &Talk<'_>, back: &Talk<'_>, (last, answer): (u32, u32)
 }
 
 /// What `back` sends finds the protocol's own answer to what `there` brought before it on the lines.
-fn echo_ahead(terms: &mut Terms, there: &Talk<'_>, back: &Talk<'_>, (last, answer): (u32, u32)) {
-    if !there.speech.answers() {
-        return;
+fn echo_ahead(terms: &mut Terms, there: &Talk<'_>, back: &Talk<'_>, sizes: (u32, u32)) {
+    if there.speech.answers() {
+        behind_answer(terms, (there, back), Speech::echo(), sizes);
     }
+}
+
+/// The same of an `ahead` that the protocol answers with.
+pub(crate) fn behind_answer(
+    terms: &mut Terms,
+    (there, back): (&Talk<'_>, &Talk<'_>),
+    ahead: Packet,
+    (last, answer): (u32, u32),
+) {
     let requests = back.speech.requests(answer, &back.from.0.interface.split);
     let first = requests.first().and_then(|blocks| blocks.first()).copied().unwrap_or(0);
     let lead = lead(there, back, (last, answer));
     let alone = burst(&back.speech.packets(first));
-    let mut behind = vec![(Span::ZERO, Speech::echo(), true)];
+    let mut behind = vec![(Span::ZERO, ahead, true)];
     behind.extend(alone.iter().map(|&(_, packet, last)| (lead, packet, last)));
     let total = |way: &Way, packets: &[_]| way.spent(packets).into_iter().sum::<Span>();
     let later = total(&back.way, &behind).saturating_sub(total(&back.way, &alone));

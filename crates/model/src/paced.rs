@@ -3,18 +3,21 @@
 use crate::flow::{Flow, alongside};
 use crate::formula::general::{batch_wait, paced_wait, utilisation_ppm};
 use crate::group::stage_name;
-use crate::medium;
+use crate::medium::{self, Channel};
 use crate::message::{Terms, one_way};
 use crate::prediction::{Figure, Prediction, Term, What};
+use crate::talk::Talk;
 use crate::throughput::Throughput;
 use crate::way::Resource;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::{Cause, Rate, Span};
-use trunkline_engine::Note;
-use trunkline_scenario::{Network, Traffic};
+use trunkline_engine::{Note, NoteKind};
+use trunkline_scenario::{Network, Traffic, Transport, Workload};
 
-const DD1: (&str, &str) =
-    ("utilisation = flows × service time / interval", "D/D/1: constant arrivals, constant service");
+const DD1: (&str, &str) = (
+    "utilisation = Σ service time of the flows / interval",
+    "D/D/1: constant arrivals, constant service",
+);
 
 /// The delay of datagrams of `size` bytes at `rate`, and how busy they keep the way.
 ///
@@ -33,13 +36,15 @@ pub(crate) fn predict(
         flow.uncovered(network).map_or(Ok(()), Err)?;
     }
     let interval = Throughput::from(rate).time_for(u64::from(size));
-    if let Some(channel) = flows[0].channel() {
+    for flow in &flows {
+        window_suffices(flow, size, interval)?;
+    }
+    if let Some(channel) = channel(&flows)? {
         let paced = medium::Paced { network, index, size, interval, duration };
         return medium::paced(paced, &flows, channel, list, notes);
     }
-    let (service, resource) = busiest(&flows[0], size);
-    let count = flows.len() as u64;
-    let busy = utilisation_ppm(service.scaled(count, 1), interval);
+    let (service, resource) = busiest(&flows, size);
+    let busy = utilisation_ppm(service, interval);
     let make = |what, value, terms| Prediction {
         traffic: traffic.name.clone(),
         size: u64::from(size),
@@ -53,42 +58,136 @@ pub(crate) fn predict(
         place: place.clone(),
         cause: None,
         formula: DD1.0,
-        numbers: format!("{count} × {service} / {interval}"),
+        numbers: format!("{service} / {interval}"),
         value: Figure::Share(busy),
         source: DD1.1,
     };
     list.push(make(What::Utilisation, Figure::Share(busy), vec![term]));
     accompanied(network, index, &flows)?;
-    if paced_wait(service.scaled(count, 1), interval).is_none() {
+    if paced_wait(service, interval).is_none() {
         return Err(format!("overload: {place} is asked for more than it can carry"));
     }
-    window_suffices(&flows[0], size, interval)?;
+    if flows.iter().any(|flow| flow.route.from != flows[0].route.from) {
+        let (what, terms) = apart(&flows, (size, &place), |text| {
+            notes.push(Note::of_traffic(&traffic.name, NoteKind::Assumed, text));
+        });
+        list.push(make(what, Figure::Time(terms.total()), terms.0));
+        return Ok(());
+    }
+    let service = service.scaled(1, flows.len() as u64);
+    let terms = together(traffic, &flows, size, (service, interval), (resource, &place))?;
+    list.push(make(What::Delay, Figure::Time(terms.total()), terms.0));
+    Ok(())
+}
+
+/// The delay of flows that have one way, each of which takes `service` at its busiest stage.
+fn together(
+    traffic: &Traffic,
+    flows: &[Flow<'_>],
+    size: u32,
+    (service, interval): (Span, Span),
+    (resource, place): (Resource, &str),
+) -> Result<Terms, String> {
+    let count = flows.len() as u64;
     let wait = collisions(traffic, count, service, interval)?
         + in_pieces(&flows[0], size, (count, service, resource), traffic);
     let mut terms = Terms::default();
     one_way(&mut terms, &flows[0].there, size);
     let numbers = format!("({count} − 1)/2 × {service}, or longer in pieces");
     let name = ("behind datagrams of the same instant", "(n − 1)/2 × service time", DD1.1);
-    terms.add(name, &place, Cause::Queue, wait, numbers);
-    list.push(make(What::Delay, Figure::Time(terms.total()), terms.0));
-    Ok(())
+    terms.add(name, place, Cause::Queue, wait, numbers);
+    Ok(terms)
 }
 
-/// The longest service on the way.
-fn busiest(flow: &Flow<'_>, size: u32) -> (Span, Resource) {
-    let demands = flow.there.demands_alone(size);
-    let longest = demands.into_iter().max_by_key(|&(_, span)| span);
-    longest.map_or((Span::ZERO, flow.there.way.stages[0].resource), |(r, span)| (span, r))
+/// The shared channel of the flows, if any of them crosses one.
+///
+/// # Errors
+/// If they cross several.
+fn channel(flows: &[Flow<'_>]) -> Result<Option<(Resource, Channel)>, String> {
+    let mut crossed = flows.iter().filter_map(Flow::channel);
+    let first = crossed.next();
+    match first.is_some_and(|(first, _)| crossed.any(|(other, _)| other != first)) {
+        true => Err("paced flows over several shared media".into()),
+        false => Ok(first),
+    }
+}
+
+/// The delay of flows with ways of their own: in the mean if they meet nowhere, else at most. How long they wait for each other
+/// depends on how their instants lie where they meet: a datagram waits at most once for each of the others.
+fn apart(
+    flows: &[Flow<'_>],
+    (size, busiest): (u32, &str),
+    mut told: impl FnMut(String),
+) -> (What, Terms) {
+    let demands: Vec<_> = flows.iter().map(|flow| flow.there.demands_written(size)).collect();
+    let all = summed(&demands);
+    let each = flows.iter().zip(&demands).map(|(flow, own)| {
+        let mut terms = Terms::default();
+        one_way(&mut terms, &flow.there, size);
+        let others = own.iter().map(|(stage, &span)| all[stage].saturating_sub(span)).sum();
+        (terms, others, flow.there.way.to_slots())
+    });
+    let mut each: Vec<(Terms, Span, Span)> = each.collect();
+    let mean = |of: &dyn Fn(&(Terms, Span, Span)) -> Span| {
+        each.iter().map(of).sum::<Span>().scaled(1, each.len() as u64)
+    };
+    let least = mean(&|(terms, _, slots)| terms.total().saturating_sub(*slots));
+    let most = mean(&|(terms, others, slots)| terms.total() + *others + *slots);
+    if each.iter().all(|(_, others, _)| others.is_zero()) {
+        let totals = || each.iter().map(|(terms, ..)| terms.total());
+        let (shortest, longest) = (totals().min(), totals().max());
+        if let (Some(shortest), Some(longest)) = (shortest, longest)
+            && shortest < longest
+        {
+            told(format!("the delay is the mean of its flows, which take {shortest} to {longest}"));
+        }
+        return (What::Delay, Terms::mean(each.into_iter().map(|(terms, ..)| terms).collect()));
+    }
+    told(format!(
+        "all is carried, and the mean delay is between {least} and {most}: how long the flows wait for each other where their ways meet depends on how their instants lie"
+    ));
+    each.sort_by_key(|(terms, others, slots)| terms.total() + *others + *slots);
+    let Some((mut terms, others, slots)) = each.pop() else {
+        return (What::Delay, Terms::default());
+    };
+    let name = (
+        "others' datagrams, at most",
+        "Σ of the stages it shares: Σ service time of each other flow",
+        DD1.1,
+    );
+    terms.add(name, busiest, Cause::Queue, others + slots, (others + slots).to_string());
+    (What::DelayAtMost, terms)
+}
+
+/// What all flows together ask of each stage.
+fn summed(demands: &[BTreeMap<Resource, Span>]) -> BTreeMap<Resource, Span> {
+    let mut all: BTreeMap<Resource, Span> = BTreeMap::new();
+    for (&stage, &span) in demands.iter().flatten() {
+        *all.entry(stage).or_default() += span;
+    }
+    all
+}
+
+/// The longest service of all flows' datagrams together.
+fn busiest(flows: &[Flow<'_>], size: u32) -> (Span, Resource) {
+    let demands: Vec<_> = flows.iter().map(|flow| flow.there.demands_written(size)).collect();
+    let longest = summed(&demands).into_iter().max_by_key(|&(_, span)| span);
+    longest.map_or((Span::ZERO, flows[0].there.way.stages[0].resource), |(r, span)| (span, r))
 }
 
 /// Fails if anything else is on the same stages.
 fn accompanied(network: &Network<'_>, index: usize, flows: &[Flow<'_>]) -> Result<(), String> {
-    let stages = |flow: &Flow<'_>| -> BTreeSet<Resource> {
-        flow.there.way.stages.iter().map(|stage| stage.resource).collect()
+    let stages = |talk: &Talk<'_>| -> BTreeSet<Resource> {
+        let hosts = talk.demands_written(1).into_keys();
+        talk.way.stages.iter().map(|stage| stage.resource).chain(hosts).collect()
     };
-    let own: BTreeSet<Resource> = flows.iter().flat_map(stages).collect();
+    let own: BTreeSet<Resource> = flows.iter().flat_map(|flow| stages(&flow.there)).collect();
     for other in alongside(network, index) {
-        let meets = |flow: &Flow<'_>| stages(flow).intersection(&own).next().is_some();
+        let one_way = is_one_way(&network.scenario().traffic[other]);
+        let meets = |flow: &Flow<'_>| {
+            let back = if one_way { BTreeSet::new() } else { stages(&flow.back) };
+            stages(&flow.there).union(&back).any(|stage| own.contains(stage))
+        };
         if Flow::all(network, other)?.iter().any(meets) {
             return Err(format!(
                 "other traffic on the same lines ({})",
@@ -97,6 +196,12 @@ fn accompanied(network: &Network<'_>, index: usize, flows: &[Flow<'_>]) -> Resul
         }
     }
     Ok(())
+}
+
+/// Whether nothing comes back: neither answers of the application nor of the protocol.
+fn is_one_way(traffic: &Traffic) -> bool {
+    let is_paced = matches!(traffic.workload, Workload::Paced { .. });
+    is_paced && matches!(*traffic.transport, Transport::Udp | Transport::Datagram)
 }
 
 /// Whether, with a window, answers come soon enough to keep the pace.

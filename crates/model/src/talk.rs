@@ -181,6 +181,14 @@ impl Talk<'_> {
         demands
     }
 
+    /// The same of a datagram that is written by itself: the sender's processor has its write besides.
+    pub fn demands_written(&self, data: u32) -> BTreeMap<Resource, Span> {
+        let mut demands = self.demands_alone(data);
+        *demands.entry(Resource::Processor(self.from.1)).or_default() += self.writing(data);
+        demands.retain(|_, span| !span.is_zero());
+        demands
+    }
+
     /// Whether answers wait until the application has read.
     fn consumes(&self) -> bool {
         self.to.0.interface.echo == Echo::Consumption && !self.speech.of_host

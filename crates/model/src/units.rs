@@ -2,7 +2,7 @@
 
 use crate::flow::Flow;
 use crate::group::writes;
-use crate::listed::{answer, demands, loss, openings, to_slots, until};
+use crate::listed::{answer, behind_controls, demands, loss, openings, to_slots, until};
 use crate::serial;
 use crate::talk::{TOGETHER, Talk};
 use crate::throughput::Throughput;
@@ -94,12 +94,14 @@ impl Course {
     fn open_each(&mut self, flow: &Flow<'_>, shape: Shape) {
         let (forth, back) = openings(&flow.there, &flow.back, shape);
         let sending = until(self.units - 1, &self.formula) + self.path.answered;
-        let whole = (forth + back + sending).as_nanos() as f64;
+        let controls = behind_controls(&flow.there, (2, [0; 2]));
+        let whole = (forth + back + controls + sending).as_nanos() as f64;
         let own = self.path.spacing * self.units as f64;
         self.opening = Some(forth + back);
         let interval = whole.max(own) / self.units as f64;
-        let numbers = format!("max({forth} + {back} + {sending}, {own} ns) / {}", self.units);
-        let text = "(OPEN + RESPONSE + data + OK) / packets of a write";
+        let numbers =
+            format!("max({forth} + {back} + {controls} + {sending}, {own} ns) / {}", self.units);
+        let text = "(OPEN + RESPONSE + controls + data + OK) / packets of a write";
         let found = Formula { interval, within: interval, burst: 1, text, numbers, ..self.formula };
         self.formula = found;
     }

@@ -21,6 +21,8 @@ pub struct Line {
     pub round: f64,
     /// Segments that an ACK stands for: twice as many come at once.
     pub acked: f64,
+    /// Whether the line serves the connections in turn, a segment of each, and not block by block.
+    pub in_turn: bool,
 }
 
 /// A round of blocks, in the mean over the connections.
@@ -64,9 +66,12 @@ impl Opening {
         // A block that comes at 1 + g lets g of its 1 + g parts wait.
         let clocked = block * growth / (1.0 + growth) + acked - 1.0;
         let waiting = if self.first { block - 1.0 } else { clocked };
+        let free = self.free;
         let mut sum = Round { tail: self.first, ..Round::default() };
         for (number, next) in self.next.iter_mut().enumerate() {
             let begin = next.max(self.free);
+            // In turn its first segment is not behind all of the others' blocks, and nor is the first ACK.
+            let turn = if self.line.in_turn { next.max(free) } else { begin };
             let excess = (begin - *next) / segment + waiting - buffer;
             let lost = if excess > 1e-6 { excess.min(block) } else { 0.0 };
             if lost > 0.0 {
@@ -75,10 +80,14 @@ impl Opening {
             }
             self.free = begin + (block - lost) * segment;
             sum.end += self.free - number as f64 * apart;
-            *next = begin + round;
+            *next = turn + round;
         }
         self.first = false;
         let flows = self.next.len() as f64;
+        // Blocks that are served in turn end together.
+        if self.line.in_turn && apart == 0.0 {
+            sum.end = flows * self.free;
+        }
         let lost = sum.lost / sum.hit.max(1.0);
         Round { end: sum.end / flows, hit: sum.hit / flows, lost, ..sum }
     }
@@ -90,7 +99,15 @@ mod tests {
 
     /// Segments of 1 ms on the line, a round trip of 100 ms.
     fn opening(flows: u32, apart: f64, buffer: f64) -> Opening {
-        Opening::new(Line { flows, apart, segment: 0.001, buffer, round: 0.1, acked: 1.0 })
+        Opening::new(Line {
+            flows,
+            apart,
+            segment: 0.001,
+            buffer,
+            round: 0.1,
+            acked: 1.0,
+            in_turn: false,
+        })
     }
 
     fn close(found: f64, expected: f64) {
@@ -104,6 +121,13 @@ mod tests {
         // Each comes when the one before has left.
         close(opening(4, 0.010, 1e3).send(10.0, 1.0).end, 0.010);
         close(opening(4, 0.004, 1e3).send(10.0, 1.0).end, 0.019);
+    }
+
+    /// Four blocks of ten that the line serves in turn end together.
+    #[test]
+    fn blocks_in_turn_end_together() {
+        let line = Line { in_turn: true, ..opening(4, 0.0, 1e3).line };
+        close(Opening::new(line).send(10.0, 1.0).end, 0.040);
     }
 
     /// Twelve blocks of ten fill the line for longer than a round trip; from then on work alone counts.

@@ -39,6 +39,8 @@ pub struct Transfer {
     pub flows: u32,
     /// The seconds.
     pub apart: f64,
+    /// Whether the line serves them in turn.
+    pub in_turn: bool,
     /// Segments that the connection's part of the path holds, and of the buffer.
     pub pipe: f64,
     /// The part of the buffer.
@@ -160,6 +162,7 @@ impl Transfer {
             buffer: self.buffer * flows,
             round: self.round,
             acked: self.acked,
+            in_turn: self.in_turn,
         }
     }
 
@@ -386,6 +389,7 @@ pub(super) mod tests {
             round: 0.1,
             flows: 1,
             apart: 0.0,
+            in_turn: false,
             pipe: 100.0,
             buffer: 1e6,
             loss: 0.0,

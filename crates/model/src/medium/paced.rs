@@ -5,7 +5,9 @@ use super::course::{datagram, one_block};
 use crate::flow::{Flow, alongside};
 use crate::formula::general::utilisation_ppm;
 use crate::group::stage_name;
+use crate::message::Terms;
 use crate::prediction::{Figure, Prediction, Term, What};
+use crate::speech::Speech;
 use crate::throughput::Throughput;
 use crate::way::Resource;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +35,10 @@ pub(crate) struct Paced<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Sender {
     ask: Ask,
+    /// From one datagram's coming to the channel to the next one's.
     interval: Span,
+    /// Which of the traffic's own flows it sends. `None` if another traffic's.
+    own: Option<usize>,
 }
 
 /// The figures of datagrams over a shared channel.
@@ -47,32 +52,27 @@ pub(crate) fn predict(
     list: &mut Vec<Prediction>,
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
-    let others = others(paced, flows, resource)?;
-    let own = Sender { ask: ask(&flows[0], &channel, paced.size), interval: paced.interval };
-    match others.is_empty() {
-        true => paced.lone(&flows[0], (resource, channel), own, list, notes),
-        false => {
-            let senders: Vec<Sender> = [own].into_iter().chain(others).collect();
-            paced.among(&flows[0], (resource, channel), &senders, list, notes)
-        }
+    let senders = senders(paced, flows, resource)?;
+    match (&senders[..], flows) {
+        (&[own], [flow]) => paced.lone(flow, (resource, channel), own, list, notes),
+        _ => paced.among(flows, (resource, channel), &senders, list, notes),
     }
 }
 
-/// A datagram as it comes to the channel.
-fn ask(flow: &Flow<'_>, channel: &Channel, size: u32) -> Ask {
-    channel.ask(Time::ZERO, flow.there.speech.packets(size)[0])
-}
-
-/// The other stations that send on the channel, each datagrams of one flow, or the ends of conversations.
+/// The stations that send on the channel, the own flows' first: each datagrams of one flow, or the ends of conversations.
 ///
 /// # Errors
 /// If anything else is there, or flows meet elsewhere too.
-fn others(paced: Paced<'_>, flows: &[Flow<'_>], resource: Resource) -> Result<Vec<Sender>, String> {
+fn senders(
+    paced: Paced<'_>,
+    flows: &[Flow<'_>],
+    resource: Resource,
+) -> Result<Vec<Sender>, String> {
     let network = paced.network;
     let mut taken: BTreeSet<usize> = BTreeSet::new();
     let mut elsewhere: BTreeSet<Resource> = BTreeSet::new();
     let mut spoken: BTreeMap<Resource, usize> = BTreeMap::new();
-    let mut senders = Vec::new();
+    let (mut senders, mut answers) = (Vec::new(), Vec::new());
     let together = [paced.index].into_iter().chain(alongside(network, paced.index));
     for traffic in together {
         let description = &network.scenario().traffic[traffic];
@@ -89,28 +89,66 @@ fn others(paced: Paced<'_>, flows: &[Flow<'_>], resource: Resource) -> Result<Ve
                 spoken.extend(ends.filter(|&it| it != resource).map(|it| (it, traffic)));
                 continue;
             };
-            let demands: Vec<Resource> = flow.there.demands_alone(size).into_keys().collect();
+            let demands: Vec<Resource> = flow.there.demands_written(size).into_keys().collect();
             let apart = demands.into_iter().filter(|&it| it != resource);
             for stage in apart {
                 if !elsewhere.insert(stage) {
                     return Err(met(description));
                 }
             }
-            let there = flow.there.way.stages.iter().find(|stage| stage.resource == resource);
-            let Some(channel) = there.and_then(|stage| stage.channel()) else { continue };
-            if !taken.insert(channel.from.0) {
-                return Err("several paced flows of one station of a shared medium".into());
-            }
             let interval = Throughput::from(rate).time_for(u64::from(size));
-            if !(own && number == 0) {
-                senders.push(Sender { ask: ask(flow, channel, size), interval });
+            let own = own.then_some(number);
+            senders.extend(sender(flow, resource, (size, interval), own, &mut taken)?);
+            answers.extend(answerer(flow, resource, interval));
+        }
+    }
+    // The answer to a datagram goes behind it, and finds the channel as the datagram left it if no other station sends.
+    if senders.len() + answers.len() > 2 {
+        for answer in answers {
+            if !taken.insert(answer.ask.by.0) {
+                return Err("answers and datagrams of one station of a shared medium".into());
             }
+            senders.push(answer);
         }
     }
     match spoken.iter().find(|(stage, _)| elsewhere.contains(stage)) {
         Some((_, &traffic)) => Err(met(&network.scenario().traffic[traffic])),
         None => Ok(senders),
     }
+}
+
+/// The station that sends a flow's datagrams on the channel. `None` if they do not cross it.
+///
+/// # Errors
+/// If it sends another flow's too, or more than one frame for each.
+fn sender(
+    flow: &Flow<'_>,
+    resource: Resource,
+    (size, interval): (u32, Span),
+    own: Option<usize>,
+    taken: &mut BTreeSet<usize>,
+) -> Result<Option<Sender>, String> {
+    let stages = &flow.there.way.stages;
+    let Some(place) = stages.iter().position(|stage| stage.resource == resource) else {
+        return Ok(None);
+    };
+    let Some(channel) = stages[place].channel() else { return Ok(None) };
+    if !taken.insert(channel.from.0) {
+        return Err("several paced flows of one station of a shared medium".into());
+    }
+    let demands = flow.there.demands_written(size);
+    let hosts = [Resource::Processor(flow.there.from.1), Resource::Board(flow.there.from.1)];
+    let before = stages[..place].iter().map(|stage| stage.resource).chain(hosts);
+    let held = before.filter_map(|it| demands.get(&it).copied()).max().unwrap_or_default();
+    let ask = channel.ask(Time::ZERO, flow.there.speech.packets(size)[0]);
+    Ok(Some(Sender { ask, interval: interval.max(held), own }))
+}
+
+/// The station that answers a flow's datagrams, if the protocol answers and it does so on the channel.
+fn answerer(flow: &Flow<'_>, resource: Resource, interval: Span) -> Option<Sender> {
+    let stage = flow.back.way.stages.iter().find(|stage| stage.resource == resource)?;
+    let ask = stage.channel()?.ask(Time::ZERO, Speech::echo());
+    flow.there.speech.answers().then_some(Sender { ask, interval, own: None })
 }
 
 fn met(traffic: &Traffic) -> String {
@@ -151,9 +189,17 @@ fn talkers(
             return Err("several flows of one station of a shared medium".into());
         }
         let ask = channel.ask(Time::ZERO, packet);
-        senders.extend([Sender { ask, interval: Span::MAX }; 2]);
+        senders.extend([Sender { ask, interval: Span::MAX, own: None }; 2]);
     }
     Ok(senders)
+}
+
+/// What a datagram of one flow takes.
+struct Range {
+    least: Span,
+    most: Span,
+    /// What it is made of if no other station sends.
+    terms: Terms,
 }
 
 impl Paced<'_> {
@@ -193,7 +239,7 @@ impl Paced<'_> {
     ) -> Result<(), String> {
         let saturated = channel.alone.saturated(&[own.ask])?;
         let served = (resource, service(&saturated, 0));
-        let stages = flow.there.demands_alone(self.size).into_iter();
+        let stages = flow.there.demands_written(self.size).into_iter();
         let stages = stages.filter(|&(stage, _)| stage != resource).chain([served]);
         let (busiest, longest) = stages.max_by_key(|&(_, span)| span).unwrap_or(served);
         let place = stage_name(self.network, busiest);
@@ -236,10 +282,10 @@ impl Paced<'_> {
         Ok(())
     }
 
-    /// The figures of datagrams beside those of other stations; its own is the first of `senders`.
+    /// The figures of datagrams of `flows` beside each other, and beside those of other stations.
     fn among(
         &self,
-        flow: &Flow<'_>,
+        flows: &[Flow<'_>],
         (resource, channel): (Resource, Channel),
         senders: &[Sender],
         list: &mut Vec<Prediction>,
@@ -247,27 +293,12 @@ impl Paced<'_> {
     ) -> Result<(), String> {
         let place = stage_name(self.network, resource);
         let alone = channel.alone;
+        list.push(self.offered(&place, &channel, senders));
         let asks: Vec<Ask> = senders.iter().map(|sender| sender.ask).collect();
-        let carries = |sender: &Sender| {
-            let own = alone.turn(None, sender.ask).map_or(Span::ZERO, |turn| turn.own);
-            utilisation_ppm(own, sender.interval)
-        };
-        let offered = Figure::Share(senders.iter().map(carries).sum());
-        let formula =
-            ("Σ time of a datagram / interval", "D/D/1: constant arrivals, constant service");
-        let numbers = format!(
-            "{} stations with datagrams",
-            senders.iter().filter(|it| it.interval < Span::MAX).count()
-        );
-        list.push(self.make(
-            What::Utilisation,
-            offered,
-            vec![self.term(&place, offered, numbers, formula)],
-        ));
         let saturated = alone.saturated(&asks)?;
         let full = |index: usize| senders[index].interval < service(&saturated, index);
         if (0..senders.len()).all(full) {
-            self.saturated(&place, &saturated, senders.len(), list, notes);
+            self.saturated(&place, flows, (resource, senders), &saturated, list, notes);
             return Err(format!(
                 "the delay in overload: {place} is asked for more than it can carry"
             ));
@@ -278,35 +309,105 @@ impl Paced<'_> {
                 "what {place} carries if some send more often than all can once ({once})"
             ));
         }
-        let mut terms = datagram(&flow.there, self.size)?;
-        let least = terms.total().saturating_sub(alone.phase().scaled(1, 2));
-        let own = alone.once(&asks[..1])?.saturating_sub(alone.phase());
-        let most = least + once.saturating_sub(own);
+        let ranges: Vec<Range> = (0..flows.len())
+            .map(|number| self.range(&flows[number], (resource, channel), senders, number))
+            .collect::<Result<_, _>>()?;
+        let mean = |of: fn(&Range) -> Span| {
+            let all: Span = ranges.iter().map(of).sum();
+            all.scaled(1, ranges.len() as u64)
+        };
+        let (least, most) = (mean(|it| it.least), mean(|it| it.most));
         let text = format!(
             "all is carried, and the mean delay is between {least} and {most}: how long others are waited for depends on how their instants lie"
         );
+        notes.push(self.note(text));
+        let Some(Range { mut terms, most, .. }) = ranges.into_iter().max_by_key(|it| it.most)
+        else {
+            return Ok(());
+        };
         let formula = "Σ a turn of each other station, with what goes round between";
         let name = ("others' turns, at most", formula, saturated.source);
         let numbers = format!("all of them once in {once}");
         terms.add(name, &place, Cause::Queue, most.saturating_sub(terms.total()), numbers);
         let total = terms.total();
         list.push(self.make(What::DelayAtMost, Figure::Time(total), terms.0));
-        notes.push(self.note(text));
         Ok(())
     }
 
-    /// What each of `count` stations gets that all ask for more.
+    /// How busy the datagrams of all stations keep the channel.
+    fn offered(&self, place: &str, channel: &Channel, senders: &[Sender]) -> Prediction {
+        let carries = |sender: &Sender| {
+            let own = channel.alone.turn(None, sender.ask).map_or(Span::ZERO, |turn| turn.own);
+            utilisation_ppm(own, sender.interval)
+        };
+        let offered = Figure::Share(senders.iter().map(carries).sum());
+        let formula =
+            ("Σ time of a datagram / interval", "D/D/1: constant arrivals, constant service");
+        let count = senders.iter().filter(|it| it.interval < Span::MAX).count();
+        let numbers = format!("{count} stations with datagrams");
+        self.make(What::Utilisation, offered, vec![self.term(place, offered, numbers, formula)])
+    }
+
+    /// Between what a datagram of flow `number` takes if it waits for no other station, and if it waits for each once.
+    ///
+    /// # Errors
+    /// Why no formula covers it.
+    fn range(
+        &self,
+        flow: &Flow<'_>,
+        (resource, channel): (Resource, Channel),
+        senders: &[Sender],
+        number: usize,
+    ) -> Result<Range, String> {
+        let (stage, longest) = longest(flow, self.size, resource);
+        if longest > self.interval {
+            let place = stage_name(self.network, stage);
+            return Err(format!(
+                "the delay in overload: {place} is asked for more than it can carry"
+            ));
+        }
+        let terms = datagram(&flow.there, self.size)?;
+        let total = terms.total();
+        let alone = channel.alone;
+        let Some(own) = senders.iter().find(|it| it.own == Some(number)) else {
+            return Ok(Range { least: total, most: total, terms });
+        };
+        if flow.there.speech.packets(self.size).len() > 1 {
+            return Err("datagrams of several packets beside others on a shared medium".into());
+        }
+        let asks: Vec<Ask> = senders.iter().map(|sender| sender.ask).collect();
+        let least = total.saturating_sub(alone.phase().scaled(1, 2));
+        let own = alone.once(&[own.ask])?.saturating_sub(alone.phase());
+        let most = least + alone.once(&asks)?.saturating_sub(own);
+        Ok(Range { least, most, terms })
+    }
+
+    /// What each of the flows gets if all stations ask for more than the channel carries.
     fn saturated(
         &self,
         place: &str,
+        flows: &[Flow<'_>],
+        (resource, senders): (Resource, &[Sender]),
         saturated: &Saturated,
-        count: usize,
         list: &mut Vec<Prediction>,
         notes: &mut Vec<Note>,
     ) {
-        let each = service(saturated, 0);
-        let rate = Figure::Rate(Throughput::over(self.size.into(), each));
-        let numbers = format!("{} stations, {} bytes / {each}", count, self.size);
+        let each = |number: usize| {
+            let other = longest(&flows[number], self.size, resource).1;
+            let index = senders.iter().position(|it| it.own == Some(number));
+            other.max(index.map_or(self.interval, |index| service(saturated, index)))
+        };
+        let rates: Vec<Throughput> = (0..flows.len())
+            .map(|number| Throughput::over(self.size.into(), each(number)))
+            .collect();
+        let sum: u128 = rates.iter().map(|it| u128::from(it.millibytes_per_second())).sum();
+        let mean = sum / rates.len().max(1) as u128;
+        let mean = Throughput::from_millibytes_per_second(u64::try_from(mean).unwrap_or(u64::MAX));
+        let rate = Figure::Rate(mean);
+        let numbers = match flows {
+            [_] => format!("{} stations, {} bytes / {}", senders.len(), self.size, each(0)),
+            _ => format!("{} stations, {} bytes, the mean of its flows", senders.len(), self.size),
+        };
         let formula = (saturated.formula, saturated.source);
         list.push(self.make(
             What::Throughput,
@@ -314,6 +415,13 @@ impl Paced<'_> {
             vec![self.term(place, rate, numbers, formula)],
         ));
         notes.extend(saturated.estimate.clone().map(|text| self.note(text)));
+        if let (Some(least), Some(most)) = (rates.iter().min(), rates.iter().max())
+            && least < most
+        {
+            notes.push(self.note(format!(
+                "the throughput is the mean of its flows, which get {least} to {most}"
+            )));
+        }
     }
 
     /// A note if the regular instants of the datagrams may leave their mean wait for turns away from the mean over all phases.
@@ -353,6 +461,15 @@ impl Paced<'_> {
         let least = (1..=most).filter_map(of).fold(phase / 2.0, f64::min);
         Some(Span::from_nanos(least as u64))
     }
+}
+
+/// The stage of a flow's way, the channel `but` apart, that a datagram keeps longest, and for how long.
+fn longest(flow: &Flow<'_>, size: u32, but: Resource) -> (Resource, Span) {
+    let demands = flow.there.demands_written(size).into_iter();
+    demands
+        .filter(|&(stage, _)| stage != but)
+        .max_by_key(|&(_, span)| span)
+        .unwrap_or((but, Span::ZERO))
 }
 
 /// The time that station number `index` has for each of its frames.

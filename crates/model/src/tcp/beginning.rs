@@ -2,15 +2,29 @@
 
 use super::connection::Law as Algorithm;
 use super::flow::Greedy;
+use super::message::serves_in_turn;
 use super::share::{Share, narrowest, users};
 use crate::formula::hystart::HyStart;
 use crate::formula::sawtooth::Inequality;
+use crate::formula::tcp::BBR_UTILISATION;
 use crate::formula::transfer::{Latency, Transfer, latency};
 use crate::way::Resource;
+use trunkline_core::Span;
 use trunkline_scenario::Network;
 
 /// ACKs closer together than this are a train to HyStart, in seconds (Ha and Rhee 2011).
 const TRAIN_GAP: f64 = 0.002;
+
+/// Seconds after which BBR measures the round trip anew (draft-cardwell-iccrg-bbr-congestion-control-00 §4.3.5).
+const BBR_MEASURES: f64 = 10.0;
+/// Segments of a buffer that is short for BBR's start-up, and halves of a round trip by which a transfer was off at most.
+const SHORT: f64 = 25.0;
+const VERY_SHORT: f64 = 10.0;
+const ROUNDS: u64 = 3;
+const ROUNDS_IF_SHORT: u64 = 6;
+
+/// Halvings by which a number of bytes is found to a millionth.
+const HALVINGS: u32 = 20;
 
 /// The part of the slowest stage that a connection finds when all that use it begin together.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,6 +38,8 @@ pub(crate) struct Beginning {
     /// Connections that share the stage, and the seconds from one beginning to the next.
     pub flows: u32,
     apart: f64,
+    /// Whether the stage is a line that serves them in turn.
+    pub in_turn: bool,
     /// Their inequality at the end.
     inequality: Option<Inequality>,
 }
@@ -59,8 +75,50 @@ impl Beginning {
             steady: steady.min(line),
             flows: u32::try_from(sharing).unwrap_or(u32::MAX),
             apart: network.scenario().traffic[flow.flow.traffic].stagger.as_secs_f64(),
+            in_turn: sharing > 1 && stage.is_some_and(|stage| serves_in_turn(network, stage)),
             inequality: inequality(flow, share),
         }
+    }
+
+    /// User bytes per second once slow start is over: BBR that is alone measures the round trip, for which it stops sending, only
+    /// when it is older than a transfer that ends before.
+    fn steady_for(&self, flow: &Greedy<'_>, bytes: u64) -> f64 {
+        let measures = bytes as f64 / self.line > BBR_MEASURES;
+        match flow.tcp.law == Algorithm::Bbr && self.flows == 1 && !measures {
+            true => (self.steady / BBR_UTILISATION).min(self.line),
+            false => self.steady,
+        }
+    }
+
+    /// What BBR's start-up may take less or more in a transfer of `total`, if the connection is alone: its windows are paced by
+    /// a rate that it has yet to find, and a short buffer loses what comes too fast (docs/formulas.md, Where they do not hold).
+    pub fn bbr_may_miss(&self, flow: &Greedy<'_>, total: Span) -> Option<Span> {
+        let segments = self.buffer / f64::from(flow.tcp.payload);
+        let rounds = |halves: u64| flow.round_trip.scaled(halves, 2);
+        let miss = match segments {
+            ..VERY_SHORT => rounds(ROUNDS_IF_SHORT).max(total.scaled(1, 2)),
+            ..SHORT => rounds(ROUNDS_IF_SHORT),
+            _ => rounds(ROUNDS),
+        };
+        (flow.tcp.law == Algorithm::Bbr && self.flows == 1).then_some(miss)
+    }
+
+    /// User bytes that are carried in `span` from the first window on, at no more than `rate` bytes per second.
+    pub fn carried(&self, flow: &Greedy<'_>, span: Span, rate: f64) -> f64 {
+        let whole = rate * span.as_secs_f64();
+        let late = |bytes: f64| {
+            let found = self.latency(flow, bytes as u64);
+            found.slow + found.rest > span.as_secs_f64()
+        };
+        if !late(whole) {
+            return whole;
+        }
+        let (mut low, mut high) = (0.0, whole);
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(low, high);
+            if late(middle) { high = middle } else { low = middle }
+        }
+        low
     }
 
     /// The time of `bytes` from the first window on.
@@ -78,6 +136,7 @@ impl Beginning {
             round,
             flows: self.flows,
             apart: self.apart,
+            in_turn: self.in_turn,
             pipe: self.line * round / payload,
             buffer: self.buffer / payload,
             loss: flow.loss,
@@ -85,7 +144,7 @@ impl Beginning {
             hystart: (tcp.whole && tcp.law == Algorithm::Cubic)
                 .then_some(HyStart { trains: gap <= TRAIN_GAP }),
             repair: flow.repair(flow.round_trip, flow.loss),
-            steady: self.steady / payload,
+            steady: self.steady_for(flow, bytes) / payload,
             inequality: self.inequality,
         })
     }

@@ -1,22 +1,31 @@
 //! Predictions of transfers over TCP from what their connections get.
 
 use super::connection::Law;
+use super::first::held_back;
 use super::flow::Greedy;
+use super::message::serves_in_turn;
 use super::share::{Regime, Share};
-use super::times::{Before, times};
+use super::times::{Before, Test, times};
 use crate::formula::fairness::effective_ratio;
 use crate::formula::tcp;
+use crate::group::line;
 use crate::group::stage_name;
 use crate::prediction::{Figure, Prediction, Term, What};
 use crate::talk::{TOGETHER, window_place};
+use crate::way::Resource;
 use trunkline_core::Span;
 use trunkline_engine::{Note, NoteKind};
+use trunkline_path::Standing;
 use trunkline_scenario::{Network, Workload};
 
 /// Segments of a window that are too few for three duplicates and another loss.
 const SMALL: f64 = 4.0;
 /// Segments that a connection sends at once at most while nothing is lost: the first window (RFC 6928).
 const BURST: f64 = 10.0;
+/// Segments of a receiver's window that leave nothing of it to chance.
+const LITTLE: f64 = 16.0;
+/// Segments of each connection that a queue served in turn needs at least.
+const FEW: f64 = 2.5;
 /// The used share of a line that leaves nothing to be told.
 const FULL: f64 = 0.99;
 /// Saw-teeth in a test that show the long run.
@@ -56,9 +65,13 @@ pub(crate) fn predict(
         add(flow.tcp.window, What::MeanQueue, Figure::Time(share.queue), vec![term]);
     }
     let before = Before::of(network, flows, shares, first);
+    let mut total = Span::ZERO;
     for (size, what, terms) in times(&traffic.workload, flow, share, &before) {
-        add(size, what, Figure::Time(terms.total()), terms.0);
+        total = terms.total();
+        add(size, what, Figure::Time(total), terms.0);
     }
+    let begins = bbr_begins(&traffic.workload, (flow, share), &before, total);
+    notes.extend(begins.map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text)));
     explain(network, index, (flows, shares), &before, notes);
 }
 
@@ -190,10 +203,15 @@ fn explain(
     let cautions = [
         small_window(&flows[first], &shares[first]),
         short_queue(&shares[first]),
+        short_turns(network, &traffic.workload, &flows[first], &shares[first]),
         small_writes(&flows[first], &shares[first]),
+        receives_little(&flows[first]),
         few_teeth(&traffic.workload, &shares[first]),
     ];
-    let cautions = cautions.into_iter().flatten();
+    let cautions =
+        cautions.into_iter().flatten().chain(first_tick(&traffic.workload, &flows[first]));
+    let cautions =
+        cautions.chain(short(&traffic.workload, (&flows[first], &shares[first]), before));
     notes.extend(cautions.map(|text| Note::of_traffic(name, NoteKind::Assumed, text)));
     if let Workload::Bulk { repeat, .. } | Workload::Push { repeat, .. } = traffic.workload {
         let state =
@@ -244,6 +262,97 @@ const TRIED: f64 = 0.3001;
 /// Losses from which on time-outs of ticks are more than a factor of two longer than the formulas say, 20 % (there too).
 const MANY: f64 = 0.1999;
 
+/// What is to be said of a test in which much of what was written has not been carried.
+fn short(
+    workload: &Workload,
+    (flow, share): (&Greedy<'_>, &Share),
+    before: &Before,
+) -> Option<String> {
+    let Workload::TimedTransfer { duration, .. } = *workload else { return None };
+    let [least, most] = Test::of(flow, share, duration, before).range(flow.write);
+    (most.as_nanos() as f64 > TELLING * least.as_nanos() as f64).then(|| {
+        format!(
+            "the test is short: what the host still holds at its end is not known, so that writes take between {least} and {most} in the mean"
+        )
+    })
+}
+
+/// What is to be said of a queue that is served in turn and holds less than the path, or than a few segments of each connection.
+fn short_turns(
+    network: &Network<'_>,
+    workload: &Workload,
+    flow: &Greedy<'_>,
+    share: &Share,
+) -> Option<String> {
+    let Regime::Stage(resource @ Resource::Line(link, reversed)) = share.regime else {
+        return None;
+    };
+    if share.users < 2 || !serves_in_turn(network, resource) {
+        return None;
+    }
+    let discipline = &line(network, link, reversed).discipline;
+    let segment = flow.tcp.payload + flow.tcp.header;
+    let room = discipline.limit().most_bytes(segment) as f64;
+    let capacity = flow.capacity(resource).millibytes_per_second() as f64 / 1e3;
+    let pipe = capacity * flow.round_trip.as_secs_f64();
+    let few = FEW * share.users as f64 * f64::from(segment);
+    let drops_early = matches!(discipline.assumptions().standing, Standing::Delay(target) if flow.round_trip > target.scaled(4, 1));
+    let range = match workload {
+        Workload::Bulk { .. } | Workload::Push { .. } => "transfers took 0.75 to 2.8 times as long",
+        _ => "throughputs were 0.85 to 1 of this",
+    };
+    (room < pipe.max(few) || drops_early).then(|| {
+        format!("each connection's part of the queue is short for the path: what it loses is left out, and simulated {range}")
+    })
+}
+
+/// What is to be said of a receiver whose window holds a few segments: what it acknowledges when decides.
+fn receives_little(flow: &Greedy<'_>) -> Option<String> {
+    let segments = flow.tcp.segments();
+    let times = if segments < 2.0 { "three times" } else { "twice" };
+    (segments < LITTLE).then(|| {
+        format!(
+            "the receiver's window holds {segments:.1} segments: acknowledgements that it holds back, and what is left of the window, decide, and the figures may be up to {times} too fast"
+        )
+    })
+}
+
+/// What is to be said of the start-up of BBR in a transfer of `total`.
+fn bbr_begins(
+    workload: &Workload,
+    (flow, share): (&Greedy<'_>, &Share),
+    before: &Before,
+    total: Span,
+) -> Option<String> {
+    let (Workload::Bulk { .. } | Workload::Push { .. }, Before::New(new)) = (workload, before)
+    else {
+        return None;
+    };
+    if flow.tcp.law == Law::Bbr && share.users > 1 {
+        return Some("BBR's connections share the line unequally while they begin, and some are done long before the others: simulated means were up to 41 % off".into());
+    }
+    let miss = new.bbr_may_miss(flow, total).filter(|miss| *miss > total.scaled(1, 20))?;
+    Some(format!(
+        "the windows of BBR's start-up are paced by a rate that it has yet to find: the transfer may take {miss} less or more"
+    ))
+}
+
+/// What is to be said of a first segment whose acknowledgement waits for a tick of the receiver's clock.
+fn first_tick(workload: &Workload, flow: &Greedy<'_>) -> Option<String> {
+    let (Workload::Bulk { bytes, repeat: ..=1, .. } | Workload::Push { bytes, repeat: ..=1, .. }) =
+        workload
+    else {
+        return None;
+    };
+    let [least, mean, most] = held_back(flow, bytes.bytes())?;
+    (least < most).then(|| {
+        let half = mean.saturating_sub(least);
+        format!(
+            "the first segment is alone in its window, and its acknowledgement waits for the receiver's clock: half a tick is counted, and a transfer may take {half} less or more"
+        )
+    })
+}
+
 /// What is to be said of a queue that overflows before windows fill it.
 fn short_queue(share: &Share) -> Option<String> {
     let saw = share.saw?;
@@ -281,7 +390,10 @@ fn small_writes(flow: &Greedy<'_>, share: &Share) -> Option<String> {
         ));
     }
     let writer = &flow.flow.there;
-    let alone = flow.ungathered.filter(|_| !writer.writing(flow.write as u32).is_zero())?;
+    // Who holds no more than its window has nothing that waits, and gathers nothing.
+    let holds = flow.tcp.buffer > flow.tcp.window;
+    let at_once = writer.writing(flow.write as u32).is_zero();
+    let alone = flow.ungathered.filter(|_| !(holds && at_once))?;
     let few = alone.millibytes_per_second() as f64 * TELLING;
     (few < share.rate.millibytes_per_second() as f64).then(|| {
         format!(

@@ -12,6 +12,8 @@ use trunkline_transport::tcp::{Profile, Recovery, Settings};
 const HEADERS: u32 = 20 + 20;
 /// Bytes of the time stamp option with its padding (RFC 7323 appendix A).
 const TIMESTAMPS: u32 = 12;
+/// Octets of the first window at most.
+const FIRST_OCTETS: u32 = 14_600;
 /// The largest window without scaling (RFC 9293 §3.1).
 const UNSCALED: u64 = 65_535;
 
@@ -31,6 +33,8 @@ pub(crate) struct Connection {
     pub first: u32,
     /// Segments that an ACK stands for.
     pub acked: u32,
+    /// The longest that a receiver waits for a second segment before it acknowledges.
+    pub held_back: Option<Span>,
     /// How the window counts what is acknowledged.
     pub counting: Counting,
     /// Whether small segments are acknowledged at once, as in Linux.
@@ -91,15 +95,22 @@ impl Connection {
         let own = habits.receive_buffer.min(habits.send_buffer);
         let window = settings.window.map_or(own, |window| window.bytes());
         let scaled = settings.window_scaling.unwrap_or(habits.window_scaling);
-        let held_back = settings.delayed_ack.is_none_or(|span| !span.is_zero());
+        let held_back = settings.delayed_ack.map_or(habits.delayed_ack, Some);
+        let held_back = held_back.filter(|span| !span.is_zero());
+        let payload = mss.saturating_sub(options).max(1);
+        let first = settings.initial_window.unwrap_or(habits.initial_window);
+        // RFC 6928 §2 bounds ten segments by 14 600 octets, but for two segments.
+        let bounded = !habits.counts_segments && (3..=10).contains(&first);
+        let most = if bounded { (FIRST_OCTETS / payload).max(2) } else { u32::MAX };
         Ok(Connection {
             law,
-            payload: mss.saturating_sub(options).max(1),
+            payload,
             header: HEADERS + options,
             window: if scaled { window } else { window.min(UNSCALED) },
             buffer: habits.send_buffer.max(window),
-            first: settings.initial_window.unwrap_or(habits.initial_window),
-            acked: if held_back { 2 } else { 1 },
+            first: first.min(most),
+            acked: if held_back.is_some() { 2 } else { 1 },
+            held_back,
             counting: habits.counting,
             prompt: habits.interactive,
             min_rto: settings.min_rto.unwrap_or(habits.min_rto),

@@ -41,6 +41,10 @@ pub(crate) struct Greedy<'a> {
     pub unheard: f64,
     /// The time for which [`TOGETHER`] full segments keep each stage busy, their share of ACKs included.
     pub demands: BTreeMap<Resource, Span>,
+    /// Whether writes come so fast that they fill segments whenever the window is full.
+    pub gathers_when_full: bool,
+    /// What each segment costs the slowest stage besides its bytes.
+    pub segment: Span,
     /// The rate at which each write would go as a segment of its own, if writes come faster than that.
     pub ungathered: Option<Throughput>,
 }
@@ -82,6 +86,9 @@ impl<'a> Greedy<'a> {
             |segment| demands(&flow, &tcp, Written { write, segment, store: writes(workload).1 });
         let sizes = write.min(u64::from(tcp.payload))..=u64::from(tcp.payload);
         let (alone, demands) = gathered(Resource::Processor(flow.there.from.1), sizes, cost);
+        let full = cost(u64::from(tcp.payload));
+        let segment = segment_cost(tcp.payload, &full, &cost((tcp.payload / 2).max(1).into()));
+        let gathers_when_full = demands == full;
         let bytes = u64::from(tcp.payload) * TOGETHER;
         let longest = |demands: &BTreeMap<Resource, Span>| demands.values().max().copied();
         let ungathered = longest(&alone)
@@ -91,7 +98,19 @@ impl<'a> Greedy<'a> {
             Workload::Bulk { bytes, .. } | Workload::Push { bytes, .. } => bytes.bytes(),
             _ => u64::MAX,
         };
-        Ok(Greedy { flow, tcp, write, bytes, round_trip, loss, unheard, demands, ungathered })
+        Ok(Greedy {
+            flow,
+            tcp,
+            write,
+            bytes,
+            round_trip,
+            loss,
+            unheard,
+            demands,
+            gathers_when_full,
+            segment,
+            ungathered,
+        })
     }
 
     /// What may be under way, in packets of which size.
@@ -184,7 +203,7 @@ fn round_trip(flow: &Flow<'_>, tcp: &Connection) -> Span {
         + flow.back.way.latency(&[acknowledgement(tcp)])
 }
 
-fn acknowledgement(tcp: &Connection) -> Packet {
+pub(super) fn acknowledgement(tcp: &Connection) -> Packet {
     Packet::acknowledgement(tcp.header)
 }
 
@@ -239,6 +258,21 @@ fn demands(flow: &Flow<'_>, tcp: &Connection, written: Written) -> BTreeMap<Reso
     }
     demands.retain(|_, span| !span.is_zero());
     demands
+}
+
+/// What each segment costs the slowest stage besides its bytes, by the demands of full segments and of halves, of which there are
+/// about twice as many.
+fn segment_cost(
+    payload: u32,
+    full: &BTreeMap<Resource, Span>,
+    halves: &BTreeMap<Resource, Span>,
+) -> Span {
+    let Some((slowest, &span)) = full.iter().max_by_key(|&(_, span)| span) else {
+        return Span::ZERO;
+    };
+    let more = halves.get(slowest).map_or(Span::ZERO, |halves| halves.saturating_sub(span));
+    let half = u64::from(payload / 2).max(1);
+    more.scaled(half, TOGETHER * (u64::from(payload) - half).max(1))
 }
 
 /// The demands of segments that hold one write each, the least of `sizes`, and of the segments that are sent. If the

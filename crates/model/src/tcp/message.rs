@@ -140,7 +140,7 @@ fn queues(
 }
 
 /// Whether a line gives flows turns: a transfer's queue there is its own, and a message of another flow does not wait behind it.
-fn serves_in_turn(network: &Network<'_>, resource: Resource) -> bool {
+pub(super) fn serves_in_turn(network: &Network<'_>, resource: Resource) -> bool {
     let Resource::Line(link, reversed) = resource else { return false };
     let sharing = line(network, link, reversed).discipline.assumptions().sharing;
     matches!(sharing, Sharing::Rounds { .. } | Sharing::Turns { .. })

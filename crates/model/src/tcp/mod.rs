@@ -5,6 +5,7 @@ mod beginning;
 mod bulk;
 mod connection;
 mod crowd;
+mod first;
 mod flow;
 mod message;
 mod share;

@@ -2,10 +2,11 @@
 
 use super::beginning::Beginning;
 use super::bulk::{BALANCE, WINDOW};
-use super::flow::Greedy;
+use super::first::{Segments, held_back};
+use super::flow::{Greedy, acknowledgement};
 use super::share::{Regime, Share};
 use crate::group::writes;
-use crate::message::{Terms, one_way, slowest};
+use crate::message::{Terms, behind_answer, one_way, slowest};
 use crate::prediction::What;
 use crate::talk::{processor_place, window_place};
 use crate::way::Resource;
@@ -71,7 +72,7 @@ pub(super) fn times(
             vec![(bytes.bytes(), What::Transfer, terms)]
         }
         Workload::TimedTransfer { duration, .. } => {
-            vec![(flow.write, What::Interval, interval(flow, share, *duration))]
+            vec![(flow.write, What::Interval, interval(flow, share, *duration, before))]
         }
         Workload::Greedy { interval, .. } => {
             let bytes = u128::from(share.rate.millibytes_per_second())
@@ -85,17 +86,53 @@ pub(super) fn times(
 }
 
 /// The mean time of a write in a test of `duration`. At its end the host still holds a part of what was written.
-fn interval(flow: &Greedy<'_>, share: &Share, duration: Span) -> Terms {
-    let span = share.rate.time_for(flow.write);
-    let passed = duration.as_secs_f64() * bytes_per_second(share);
-    let held = held_at_the_end(flow, share);
-    let mut terms =
-        waiting(flow, share, seconds(span.as_secs_f64() * passed / (passed + held).max(1.0)));
-    if let Some(term) = terms.0.first_mut().filter(|_| held > 0.0) {
-        term.formula = "bytes / (throughput + bytes held at the end / duration)";
-        term.numbers = format!("at {}, {held:.0} bytes held after {duration}", share.rate);
+fn interval(flow: &Greedy<'_>, share: &Share, duration: Span, before: &Before) -> Terms {
+    let test = Test::of(flow, share, duration, before);
+    let mut terms = waiting(flow, share, test.interval(flow.write, test.held));
+    if let Some(term) = terms.0.first_mut().filter(|_| test.held > 0.0) {
+        term.formula =
+            "bytes × duration / (bytes carried since the beginning + bytes held at the end)";
+        term.numbers = format!(
+            "{:.0} bytes carried in {duration}, at {} in the end, {:.0} held",
+            test.carried, share.rate, test.held
+        );
     }
     terms
+}
+
+/// What a test of a stated time comes to, in user bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Test {
+    seconds: f64,
+    carried: f64,
+    /// What the host holds at the end: the mean, and the most.
+    held: f64,
+    most: f64,
+}
+
+impl Test {
+    pub fn of(flow: &Greedy<'_>, share: &Share, duration: Span, before: &Before) -> Test {
+        let seconds = duration.as_secs_f64();
+        let carried = match before {
+            Before::New(new) => {
+                let [_, alone, _] = held_back(flow, u64::MAX).unwrap_or_default();
+                new.carried(flow, duration.saturating_sub(alone), bytes_per_second(share))
+            }
+            Before::Grown | Before::Again => seconds * bytes_per_second(share),
+        };
+        let held = held_at_the_end(flow, share);
+        Test { seconds, carried, held, most: most_held(flow, share, carried).max(held) }
+    }
+
+    /// The mean time of a write of so many bytes if the host holds `held` at the end.
+    fn interval(&self, write: u64, held: f64) -> Span {
+        seconds(write as f64 * self.seconds / (self.carried + held).max(1.0))
+    }
+
+    /// The least and the most that the mean time of a write may be, if the host may hold up to the most at the end.
+    pub fn range(&self, write: u64) -> [Span; 2] {
+        [self.most, 0.0].map(|held| self.interval(write, held))
+    }
 }
 
 /// Bytes that a saturated sender holds: twice its window, twenty segments at least, and no more than its buffer takes. One
@@ -106,6 +143,18 @@ fn held_at_the_end(flow: &Greedy<'_>, share: &Share) -> f64 {
     }
     let window = bytes_per_second(share) * (flow.round_trip + share.queue).as_secs_f64();
     (2.0 * window).max(LEAST_BUFFER * f64::from(flow.tcp.payload)).min(flow.tcp.buffer as f64)
+}
+
+/// The most that it may hold: a buffer that has grown with the window stays so. In slow start a window grows by what has been
+/// acknowledged; when it overflows path and buffer it may be twice as large as they, and grows once more until that is known.
+fn most_held(flow: &Greedy<'_>, share: &Share, carried: f64) -> f64 {
+    let payload = f64::from(flow.tcp.payload);
+    let grown = f64::from(flow.tcp.first) * payload + carried;
+    let window = match share.saw {
+        Some(saw) => 3.0 * (saw.pipe + saw.buffer) * payload,
+        None => flow.tcp.window as f64,
+    };
+    (2.0 * grown.min(window)).min(flow.tcp.buffer as f64)
 }
 
 fn bytes_per_second(share: &Share) -> f64 {
@@ -123,10 +172,18 @@ fn transfer(
     stored: Terms,
 ) -> Terms {
     let talk = &flow.flow.there;
-    let last = last_segment(bytes, flow.tcp.payload);
+    let segments = match before {
+        Before::New(_) => Some(Segments::of(flow, bytes)),
+        Before::Grown | Before::Again => None,
+    };
+    let last = segments.map_or(last_segment(bytes, flow.tcp.payload), |it| it.last);
     let mut around = Terms::default();
     one_way(&mut around, talk, last);
     if confirm {
+        if segments.is_some_and(|it| it.last_is_acknowledged(&flow.tcp)) {
+            let ahead = acknowledgement(&flow.tcp);
+            behind_answer(&mut around, (talk, &flow.flow.back), ahead, (last, CONFIRMATION));
+        }
         one_way(&mut around, &flow.flow.back, CONFIRMATION);
     }
     around.0.extend(stored.0);
@@ -156,12 +213,27 @@ fn transfer(
                 ),
             );
             // The last segment's own time is in its way.
-            seconds(found.rest - f64::from(last) / (new.line * f64::from(new.flows)))
+            first_alone(&mut terms, flow, bytes);
+            let beyond = segments.map_or(0.0, |it| it.beyond(bytes, flow.tcp.payload));
+            let small = beyond * flow.segment.as_secs_f64() * f64::from(new.flows);
+            seconds(small + found.rest - f64::from(last) / (new.line * f64::from(new.flows)))
         }
     };
     terms.0.extend(waiting(flow, share, sending).0);
     terms.0.extend(around.0);
     terms
+}
+
+/// Acknowledgements that the receiver holds back while the sender waits for them.
+fn first_alone(terms: &mut Terms, flow: &Greedy<'_>, bytes: u64) {
+    let Some([least, mean, most]) = held_back(flow, bytes) else { return };
+    let numbers = if least < most { format!("{least} to {most}") } else { mean.to_string() };
+    let name = (
+        "acknowledgements of segments that are alone in the first windows",
+        "Σ what a receiver waits for a second one; of a clock that ticks, half for the first",
+        "RFC 5681 §4.2",
+    );
+    terms.add(name, &window_place(flow.flow.there.from.0), Cause::Window, mean, numbers);
 }
 
 /// What is left for sending if as many transfers as there are connections are always under way: by Little's law each

@@ -7,7 +7,7 @@ use trunkline_model::{Figure, Predictions, What, predictions};
 use trunkline_scenario::Scenario;
 
 /// SplitMix64.
-struct Draws(u64);
+pub(crate) struct Draws(pub u64);
 
 impl Draws {
     fn next(&mut self) -> u64 {
@@ -18,23 +18,23 @@ impl Draws {
         it ^ (it >> 31)
     }
 
-    fn below(&mut self, most: u64) -> u64 {
+    pub fn below(&mut self, most: u64) -> u64 {
         self.next() % most
     }
 
-    fn one<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
+    pub fn one<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
         of[self.below(of.len() as u64) as usize]
     }
 
     /// Evenly on a scale of ratios.
-    fn scale(&mut self, least: f64, most: f64) -> f64 {
+    pub fn scale(&mut self, least: f64, most: f64) -> f64 {
         let part = (self.next() >> 11) as f64 / (1u64 << 53) as f64;
         least * (most / least).powf(part)
     }
 }
 
 /// A medium, its rate in bits a second, and its delay in seconds.
-fn medium(draws: &mut Draws) -> (String, f64, f64) {
+pub(crate) fn medium(draws: &mut Draws) -> (String, f64, f64) {
     let kinds = ["half-duplex", "csma-cd", "token-ring", "fddi", "bus", "wideband", "leaf-spine"];
     let kind = draws.one(&kinds);
     let rate = match kind {
@@ -145,7 +145,7 @@ fn scenario(draws: &mut Draws) -> (String, Option<Scenario>) {
 
 /// How near a figure is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Near {
+pub(crate) enum Near {
     NoFigure,
     Percent,
     FivePercent,
@@ -171,7 +171,8 @@ fn seen(run: &Run, traffic: &str, what: What) -> Option<f64> {
             let came = own.samples.iter().map(|it| (it.end.as_nanos() as f64, it.size));
             let bytes: u64 =
                 came.filter(|&(at, _)| at > end / 3.0 && at <= end).map(|(_, size)| size).sum();
-            Some(bytes as f64 * 1e9 / (end * 2.0 / 3.0))
+            let flows = own.samples.iter().map(|it| it.flow).max()? + 1;
+            Some(bytes as f64 * 1e9 / (end * 2.0 / 3.0) / f64::from(flows))
         }
         _ => None,
     }
@@ -201,7 +202,7 @@ fn covers(text: &str, (formula, seen): (f64, f64)) -> bool {
     estimates.iter().any(|it| text.contains(it))
 }
 
-fn judge(found: &Predictions, run: &Run) -> Vec<(Near, String)> {
+pub(crate) fn judge(found: &Predictions, run: &Run) -> Vec<(Near, String)> {
     let mut all = Vec::new();
     for figure in &found.list {
         let is_transfer =

@@ -54,12 +54,16 @@ fn segments_of_small_writes_keep_processor_and_line_busy() {
     assert!(told(&found, "between 23584.9"), "{:?}", found.notes);
 }
 
-/// Without a cost a writer has always more than a segment ready.
+/// Without a cost a writer has always more than a segment ready; but not if the send buffer, 4 MiB, holds no more than the window,
+/// once that is full (simulated for a minute at 10 Mbit/s the writes took 8 % longer than full segments would).
 #[test]
 fn writes_that_cost_nothing_fill_their_segments() {
     let tcp = TcpSettings { profile: "trunkline".into(), ..TcpSettings::default() };
-    let found = found(timed(100), &Transport::Tcp(tcp), |_| ());
-    assert!(!told(&found, "gathers"), "{:?}", found.notes);
+    let small = TcpSettings { window: Some(Size::from_bytes(1 << 20)), ..tcp.clone() };
+    let small = found(timed(100), &Transport::Tcp(small), |_| ());
+    assert!(!told(&small, "gathers"), "{:?}", small.notes);
+    let whole = found(timed(100), &Transport::Tcp(tcp), |_| ());
+    assert!(told(&whole, "gathers"), "{:?}", whole.notes);
 }
 
 /// ECHOs leave before the host is told of the data.

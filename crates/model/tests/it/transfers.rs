@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use trunkline_core::{Cause, Rate, Size, Span};
 use trunkline_model::formula::hawley1989;
 use trunkline_model::{Figure, Throughput, What, predict, predictions};
-use trunkline_scenario::{Scenario, Split, Start, Transport, UrpSettings, Workload};
+use trunkline_scenario::{
+    Scenario, Split, Start, TcpSettings, Traffic, Transport, UrpSettings, Workload,
+};
 
 fn rate(scenario: &Scenario, name: &str) -> Throughput {
     let found = predictions(scenario).unwrap();
@@ -343,4 +345,43 @@ fn a_timeout_below_the_silence_before_an_answer_is_told() {
     assert_eq!(of(200, 2, bulk(1000)), [false, false]);
     assert_eq!(of(30, 1, echo(&[1, 2000])), [false, true]);
     assert_eq!(of(49, 1, echo(&[1, 2000])), [false, false]);
+}
+
+/// A host that takes longer to write a datagram than there is from one to the next falls behind, and what comes back to other
+/// traffic is on the line too: no delay is told.
+#[test]
+fn paced_datagrams_behind_a_slow_writer_or_answers() {
+    let mut slow = pair(&link(1_000_000, Span::from_millis(1)));
+    let rate = Rate::from_bits_per_second(200_000);
+    let paced = Workload::Paced { size: 500, rate, duration: Span::from_secs(5) };
+    slow.traffic.push(traffic("paced", ("a", "b"), paced, &Transport::Datagram));
+    let mut answered = slow.clone();
+    assert!(predictions(&slow).unwrap().find("paced", 500, What::Delay).is_some());
+    slow.hosts[0].processor.write.fixed = Span::from_millis(30);
+    answered.traffic.push(traffic("echoes", ("b", "a"), echo(&[1400]), &Transport::Udp));
+    for scenario in [slow, answered] {
+        let found = predictions(&scenario).unwrap();
+        assert!(found.find("paced", 500, What::Delay).is_none(), "{}", found.text());
+    }
+}
+
+/// Transfers of two hosts with lines of their own: if these differ, the figures are said to be the first one's.
+#[test]
+fn transfers_with_ways_of_their_own_are_told() {
+    for (delay, told) in [(1, false), (40, true)] {
+        let far = link(10_000_000, Span::from_millis(delay));
+        let near = link(10_000_000, Span::from_millis(1));
+        let wires = vec![wire("a", "n", &near), wire("b", "n", &far), wire("n", "c", &near)];
+        let mut net = scenario(vec![host("a"), host("b"), host("c")], &["n"], wires);
+        let tcp = Transport::Tcp(TcpSettings::default());
+        let both = Traffic {
+            from_each: vec!["a".into(), "b".into()],
+            count: 2,
+            ..traffic("both", ("a", "c"), bulk(1000), &tcp)
+        };
+        net.traffic.push(both);
+        let found = predictions(&net).unwrap();
+        let says = found.notes.iter().any(|note| note.text.contains("ways of their own"));
+        assert_eq!(says, told, "{}", found.text());
+    }
 }

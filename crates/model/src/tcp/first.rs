@@ -1,0 +1,94 @@
+//! The first window of a new connection, in which writes are not gathered.
+
+use super::connection::Connection;
+use super::flow::Greedy;
+use trunkline_core::Span;
+use trunkline_transport::tcp::congestion::Counting;
+
+/// Segments that are alone at most, which a window of two never leaves so many.
+const MOST: u64 = 1_000;
+
+/// How a transfer on a new connection becomes segments. Each write goes at once (TCP_NODELAY), as segments of its own, as long
+/// as the first window has room; what has to wait is gathered, and fills its segments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Segments {
+    /// All of them.
+    pub count: u64,
+    /// User bytes of the last one.
+    pub last: u32,
+    /// Whether the first window holds the whole transfer.
+    pub at_once: bool,
+}
+
+impl Segments {
+    /// Of `bytes` user bytes.
+    pub fn of(flow: &Greedy<'_>, bytes: u64) -> Segments {
+        let payload = u64::from(flow.tcp.payload);
+        let write = if flow.gathers_when_full { flow.write } else { payload };
+        let first = first_window(&flow.tcp).min(flow.tcp.window);
+        let in_writes = |bytes: u64| {
+            bytes / write * write.div_ceil(payload) + (bytes % write).div_ceil(payload)
+        };
+        let rest = |bytes: u64, of: u64| u32::try_from((bytes - 1) % of + 1).unwrap_or(u32::MAX);
+        let bytes = bytes.max(1);
+        if bytes <= first {
+            let last_write = u64::from(rest(bytes, write));
+            return Segments {
+                count: in_writes(bytes),
+                last: rest(last_write, payload),
+                at_once: true,
+            };
+        }
+        let sent = first / write.min(payload) * write.min(payload);
+        let count = in_writes(sent) + (bytes - sent).div_ceil(payload);
+        Segments { count, last: rest(bytes - sent, payload), at_once: false }
+    }
+
+    /// Segments beyond those of the same bytes that fill all but the last.
+    pub fn beyond(&self, bytes: u64, payload: u32) -> f64 {
+        let before_last = bytes.saturating_sub(self.last.into()) as f64 / f64::from(payload);
+        (self.count as f64 - 1.0 - before_last).max(0.0)
+    }
+
+    /// Whether the last one is acknowledged as it comes, so that what the receiver says is behind its acknowledgement.
+    pub fn last_is_acknowledged(&self, tcp: &Connection) -> bool {
+        tcp.acked <= 1
+            || tcp.prompt
+            || (self.at_once && self.count.is_multiple_of(tcp.acked.into()))
+    }
+}
+
+/// User bytes of the first window.
+fn first_window(tcp: &Connection) -> u64 {
+    u64::from(tcp.first) * u64::from(tcp.payload)
+}
+
+/// How often a new connection's window has room for one segment alone before the end of `bytes`: a receiver waits for a second
+/// one before it acknowledges, which the sender may not send.
+fn segments_alone(flow: &Greedy<'_>, bytes: u64) -> u64 {
+    let tcp = &flow.tcp;
+    let payload = u64::from(tcp.payload);
+    let (mut window, mut left, mut alone) = (first_window(tcp), bytes, 0);
+    let mut segment = flow.write.min(payload);
+    // A receiver whose own window is that small tells at once when it has room again.
+    while left > segment && window < 2 * segment && tcp.window >= 2 * segment && alone < MOST {
+        alone += 1;
+        left -= segment;
+        window += if tcp.counting == Counting::Bytes { segment } else { payload };
+        segment = payload;
+    }
+    alone
+}
+
+/// What the receiver holds acknowledgements back of segments that are alone in the first windows, the least, the mean and the
+/// most. By a clock that ticks the first waits for the next tick, and others from one tick to the next.
+pub(super) fn held_back(flow: &Greedy<'_>, bytes: u64) -> Option<[Span; 3]> {
+    let tcp = &flow.tcp;
+    let held = tcp.held_back.filter(|_| !tcp.prompt)?;
+    let alone = segments_alone(flow, bytes).checked_sub(1)?;
+    if !tcp.ticks {
+        return Some([held.scaled(alone + 1, 1); 3]);
+    }
+    let between = held.saturating_sub(flow.round_trip).scaled(alone, 1);
+    Some([between, between + held.scaled(1, 2), between + held])
+}
