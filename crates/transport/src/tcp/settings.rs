@@ -242,8 +242,11 @@ impl Settings {
         Clock { tick: self.tick, phase: self.tick_phase }
     }
     /// The clock of delayed acknowledgements.
-    pub(super) const fn fast_clock(&self) -> Clock {
-        Clock { tick: self.fast_tick, phase: self.tick_phase }
+    pub(super) fn fast_clock(&self) -> Clock {
+        // It ticks from the host's start on, as the slow one does: never longer apart than its own tick.
+        let within =
+            |tick: Span| Span::from_nanos(self.tick_phase.as_nanos() % tick.as_nanos().max(1));
+        Clock { tick: self.fast_tick, phase: self.fast_tick.map_or(self.tick_phase, within) }
     }
 
     /// The settings of the congestion controller, with `mss` octets of data in a full segment.

@@ -240,6 +240,19 @@ fn bsd_times_out_on_its_ticks() {
     assert_eq!(pair.taken[1], 1000);
 }
 
+/// The clock of delayed acknowledgements has run since before the connection: its tick is never further off than 200 ms, even
+/// if the slow clock's first one is.
+#[test]
+fn bsd_acknowledges_at_the_next_fast_tick() {
+    let bsd = Settings { tick_phase: millis(470), mss: 1000, ..Settings::of(Profile::BsdReno) };
+    let mut pair = Pair::connected([bsd; 2], delay(millis(5))).traced();
+    pair.run(at(11));
+    pair.offer(0, 1000);
+    pair.run(at(1_000));
+    let acknowledged: Vec<u64> = pair.sent(1).iter().map(|sent| sent.0).collect();
+    assert_eq!(acknowledged.last(), Some(&70));
+}
+
 #[test]
 fn bsd_measures_in_ticks_and_waits_two_at_least() {
     let bsd = Settings { mss: 1000, initial_window: 1, ..Settings::of(Profile::BsdReno) };
