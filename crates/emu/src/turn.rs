@@ -16,6 +16,8 @@ const FILE: &str = "testbed.lock";
 const NEXT: &str = "testbed.next";
 /// How often it is looked whether the turn has come.
 const LOOK: Duration = Duration::from_millis(50);
+/// How often it is told that the turn has not come.
+const TELL: Duration = Duration::from_secs(1);
 
 /// The turn, given back when dropped, by the kernel if not otherwise.
 #[derive(Debug)]
@@ -24,8 +26,8 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Waits for the turn, `patience` at most. `waiting` is told once that it has to wait; `cancelled` ends
-    /// the wait.
+    /// Waits for the turn, `patience` at most. `waiting` is told at once that it has to wait, and each second that it still
+    /// does: who shows it may show little. `cancelled` ends the wait.
     ///
     /// # Errors
     /// If the turn does not come, or the wait was cancelled.
@@ -35,7 +37,7 @@ impl Turn {
         waiting: &dyn Fn(),
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Turn, EmuError> {
-        let mut wait = Wait { begun: Instant::now(), patience, told: false, waiting, cancelled };
+        let mut wait = Wait { begun: Instant::now(), patience, told: None, waiting, cancelled };
         let next = open_lock(directory, NEXT)?;
         wait.acquire(&next)?;
         let file = open_lock(directory, FILE)?;
@@ -57,7 +59,7 @@ fn failed(error: Errno) -> EmuError {
 struct Wait<'a> {
     begun: Instant,
     patience: Duration,
-    told: bool,
+    told: Option<Instant>,
     waiting: &'a dyn Fn(),
     cancelled: &'a dyn Fn() -> bool,
 }
@@ -70,7 +72,8 @@ impl Wait<'_> {
                 Err(Errno::WOULDBLOCK | Errno::INTR) => {}
                 Err(error) => return Err(failed(error)),
             }
-            if !std::mem::replace(&mut self.told, true) {
+            if self.told.is_none_or(|at| at.elapsed() >= TELL) {
+                self.told = Some(Instant::now());
                 (self.waiting)();
             }
             if (self.cancelled)() {
@@ -103,6 +106,18 @@ mod tests {
         assert_eq!(told.get(), 2);
         drop(first);
         assert!(wait(Duration::ZERO, false).is_ok());
+    }
+
+    /// Somebody who shows a line only now and then would else never show that it waits.
+    #[test]
+    fn it_is_told_again_while_it_waits() {
+        let directory = tempfile::tempdir().unwrap();
+        let told = Cell::new(0);
+        let long = Duration::from_secs(60);
+        let _first = Turn::wait(directory.path(), Duration::ZERO, &|| (), &|| false).unwrap();
+        let waiting = || told.set(told.get() + 1);
+        let second = Turn::wait(directory.path(), long, &waiting, &|| told.get() == 2);
+        assert!(matches!(second, Err(EmuError::Cancelled)));
     }
 
     #[test]
