@@ -430,17 +430,12 @@ fn datagrams_tell_rate_distance_and_where_they_are_cut() {
     // The jump is a few times its error here: one run in ten says that noise hides it, and has the size from the socket.
     let measured =
         |(result, _): &(Value, String)| result["path"]["segment"]["told_by"] == "measurement";
-    let mut run = fitted(&between, "udp", &["--transport", "udp"]);
-    for _ in 0..2 {
-        if !measured(&run) {
-            run = fitted(&between, "udp", &["--transport", "udp"]);
-        }
-    }
-    let (result, text) = run;
+    let runs = (0..3).map(|_| fitted(&between, "udp", &["--transport", "udp"]));
+    let mut shown = runs.inspect(|(result, _)| println!("{}", result["path"]));
+    let (result, text) = shown.find(measured).expect("three runs found no jump");
     let path = &result["path"];
     // 1500 octets less the headers of IP, UDP and the message.
     assert_eq!(path["segment"]["octets"], 1432, "{path}");
-    assert_eq!(path["segment"]["told_by"], "measurement", "{path}");
     near(path, "rate_bit_per_s", 1e6);
     near(path, "delay_ms", 12.0);
     let sim = simulated(&text);

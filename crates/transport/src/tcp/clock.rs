@@ -11,16 +11,20 @@ use trunkline_core::{Span, Time};
 pub struct Clock {
     /// The time between ticks, or `None` for a clock as fine as [`Time`].
     pub tick: Option<Span>,
-    /// When it ticks first.
+    /// One of its ticks. Others come before and behind it, from [`Time::ZERO`] on.
     pub phase: Span,
 }
 
 impl Clock {
+    /// Its first tick.
+    fn first(self, tick: Span) -> Time {
+        Time::ZERO + Span::from_nanos(self.phase.as_nanos() % tick.as_nanos().max(1))
+    }
+
     /// Counts the ticks by `now`.
     fn count(self, tick: Span, now: Time) -> u64 {
-        let since = now.since(Time::ZERO + self.phase).as_nanos();
-        let begun = u64::from(now >= Time::ZERO + self.phase);
-        since / tick.as_nanos().max(1) + begun
+        let first = self.first(tick);
+        now.since(first).as_nanos() / tick.as_nanos().max(1) + u64::from(now >= first)
     }
 
     /// When a timer of `span` set at `now` runs out: at the tick that its count, rounded up, reaches.
@@ -29,7 +33,7 @@ impl Clock {
         let ticks = span.as_nanos().div_ceil(tick.as_nanos().max(1)).max(1);
         let nth = self.count(tick, now) + ticks - 1;
         let nanos = nth.saturating_mul(tick.as_nanos());
-        Time::ZERO + self.phase + Span::from_nanos(nanos)
+        self.first(tick) + Span::from_nanos(nanos)
     }
 
     /// The time from `earlier` to `later` on this clock, in whole ticks that passed.

@@ -82,7 +82,7 @@ pub struct Settings {
     pub tick: Option<Span>,
     /// The tick of the timer of delayed acknowledgements: 200 ms in BSD.
     pub fast_tick: Option<Span>,
-    /// The time after the run's origin at which the host's clock ticks first, if it ticks.
+    /// The time after the run's origin of one tick of the host's clocks, if they tick ([`Clock`]).
     pub tick_phase: Span,
     /// The shortest retransmission time-out (RFC 6298 §2.4: 1 s).
     pub min_rto: Span,
@@ -242,11 +242,8 @@ impl Settings {
         Clock { tick: self.tick, phase: self.tick_phase }
     }
     /// The clock of delayed acknowledgements.
-    pub(super) fn fast_clock(&self) -> Clock {
-        // It ticks from the host's start on, as the slow one does: never longer apart than its own tick.
-        let within =
-            |tick: Span| Span::from_nanos(self.tick_phase.as_nanos() % tick.as_nanos().max(1));
-        Clock { tick: self.fast_tick, phase: self.fast_tick.map_or(self.tick_phase, within) }
+    pub(super) const fn fast_clock(&self) -> Clock {
+        Clock { tick: self.fast_tick, phase: self.tick_phase }
     }
 
     /// The settings of the congestion controller, with `mss` octets of data in a full segment.
