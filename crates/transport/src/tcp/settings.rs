@@ -82,7 +82,7 @@ pub struct Settings {
     pub tick: Option<Span>,
     /// The tick of the timer of delayed acknowledgements: 200 ms in BSD.
     pub fast_tick: Option<Span>,
-    /// The time after the run's origin of one tick of the host's clocks, if they tick ([`Clock`]).
+    /// The time after the run's origin of one tick of the host's clocks, if they tick.
     pub tick_phase: Span,
     /// The shortest retransmission time-out (RFC 6298 §2.4: 1 s).
     pub min_rto: Span,
