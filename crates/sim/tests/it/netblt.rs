@@ -84,11 +84,11 @@ fn share_of_unknown(rate: &str, delay: &str, loss: f64, seed: u32) -> f64 {
     share
 }
 
-/// Round trips that vary by a tenth and a fifth either way are not taken for queues that come and go. Means of three seeds, of which
-/// one differs from another by a tenth.
+/// Round trips that vary by a tenth and a fifth either way are not taken for queues that come and go, nor is that forgotten when they vary
+/// little for a while. Means of three seeds, of which one differs from another by a tenth. (Forgotten: 0.91, 0.80 and 0.88.)
 #[test]
 fn jitter_is_no_queue() {
-    for (rate, jitter, least) in [(20e6, "5ms", 0.88), (20e6, "10ms", 0.77), (100e6, "5ms", 0.84)] {
+    for (rate, jitter, least) in [(20e6, "5ms", 0.94), (20e6, "10ms", 0.87), (100e6, "5ms", 0.93)] {
         let line = format!(
             "rate = \"{}Mbit/s\"\ndelay = \"25ms\"\nlimit = \"{}B\"\nforward = {{ jitter = \"{jitter}\", loss = \"2%\" }}",
             rate / 1e6,

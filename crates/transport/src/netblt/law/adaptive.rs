@@ -411,6 +411,7 @@ impl Adaptive {
         if now.since(self.turned) >= MEMORY.max(self.base().scaled(20, 1)) {
             self.turned = now;
             self.shortest.turn();
+            self.jitter.turn();
         }
     }
 
@@ -448,7 +449,12 @@ impl Law for Adaptive {
         self.latest = Some(round);
         self.shortest.take(round);
         match self.phase {
-            Phase::Hold(1..) | Phase::Contest => self.jitter.take(round),
+            Phase::Hold(1..) => {
+                self.jitter.take(round);
+                self.jitter.keep();
+            }
+            // Beside others round trips turn about for their sake too, for a while.
+            Phase::Contest => self.jitter.take(round),
             _ => self.jitter.interrupt(),
         }
     }

@@ -1,5 +1,7 @@
 //! How much round trips vary without a queue.
 
+use super::window::Least;
+use std::cmp::Reverse;
 use trunkline_core::Span;
 
 /// Turns that are kept, and which of them counts in order of size: the middle (choices).
@@ -7,16 +9,20 @@ const KEPT: usize = 16;
 const COUNTS: usize = 8;
 
 /// What the round trip turns by: of two differences in a row with opposite signs the lesser, and nothing if their signs are the same. A
-/// queue grows and goes over several round trips; what chance adds to each turns about with most of them.
-#[derive(Debug, Clone, Copy, Default)]
+/// queue grows and goes over several round trips; what chance adds to each turns about with most of them, but on a path that keeps order
+/// not always: there what is added to one packet is little different from what is added to the next, and to a round trip that is not much
+/// longer than the jitter. So the turn that was greatest lately counts, as far as it is kept.
+#[derive(Debug, Clone, Default)]
 pub struct Jitter {
     last: Option<Span>,
     /// The latest difference, and whether the round trip became longer.
     step: Option<(Span, bool)>,
     turns: [Span; KEPT],
     next: usize,
-    /// The one of them that counts: it is asked for with each packet.
+    /// The one of them that counts.
     usual: Span,
+    /// The greatest that was kept lately.
+    kept: Least<Reverse<Span>>,
 }
 
 impl Jitter {
@@ -38,9 +44,19 @@ impl Jitter {
         (self.last, self.step) = (None, None);
     }
 
-    /// The turn that is usual; none before half of those that are kept have been seen.
-    pub fn turn(&self) -> Span {
-        self.usual
+    /// The turn that is usual counts for this period and the next.
+    pub fn keep(&mut self) {
+        self.kept.take(Reverse(self.usual));
+    }
+
+    /// A period ends.
+    pub fn turn(&mut self) {
+        self.kept.turn();
+    }
+
+    /// The turn that is usual, or was and is kept, if that is greater; none before half of those that are looked at have been seen.
+    pub fn usual(&self) -> Span {
+        self.kept.get().map_or(self.usual, |Reverse(turn)| turn.max(self.usual))
     }
 }
 
@@ -48,25 +64,46 @@ impl Jitter {
 mod tests {
     use super::*;
 
-    fn turn(rounds: impl IntoIterator<Item = u64>) -> Span {
+    fn usual(rounds: impl IntoIterator<Item = u64>) -> Span {
         let mut jitter = Jitter::default();
         rounds.into_iter().for_each(|it| jitter.take(Span::from_millis(it)));
-        jitter.turn()
+        jitter.usual()
     }
 
     #[test]
     fn a_queue_that_grows_and_goes_is_no_jitter() {
         let saw = (0..40).map(|at| 50 + [0, 4, 8, 12, 16, 12, 8, 4][at % 8]);
-        assert_eq!(turn(saw), Span::ZERO);
+        assert_eq!(usual(saw), Span::ZERO);
     }
 
     #[test]
     fn what_turns_about_is_jitter() {
-        assert_eq!(turn((0..40).map(|at| 50 + 7 * (at % 2))), Span::from_millis(7));
+        assert_eq!(usual((0..40).map(|at| 50 + 7 * (at % 2))), Span::from_millis(7));
         // A third of the differences go on.
-        let jitter = turn((0..40).map(|at| 50 + [0, 9, 3, 6, 15, 5][at % 6]));
+        let jitter = usual((0..40).map(|at| 50 + [0, 9, 3, 6, 15, 5][at % 6]));
         assert!(jitter >= Span::from_millis(3), "{jitter}");
-        assert_eq!(turn([50, 90, 50, 90, 50, 90]), Span::ZERO);
+        assert_eq!(usual([50, 90, 50, 90, 50, 90]), Span::ZERO);
+    }
+
+    /// Round trips that change little for a while are those of a path with jitter still, but not for ever.
+    #[test]
+    fn jitter_is_remembered_for_two_periods() {
+        let mut jitter = Jitter::default();
+        let vary = |jitter: &mut Jitter| {
+            (0..40).for_each(|at| jitter.take(Span::from_millis(50 + 7 * (at % 2))));
+        };
+        vary(&mut jitter);
+        jitter.keep();
+        for left in [7, 7, 0] {
+            (0..40).for_each(|_| jitter.take(Span::from_millis(50)));
+            jitter.keep();
+            assert_eq!(jitter.usual(), Span::from_millis(left));
+            jitter.turn();
+        }
+        vary(&mut jitter);
+        assert_eq!(jitter.usual(), Span::from_millis(7));
+        (0..40).for_each(|_| jitter.take(Span::from_millis(50)));
+        assert_eq!(jitter.usual(), Span::ZERO, "it was not kept");
     }
 
     #[test]
@@ -77,6 +114,6 @@ mod tests {
             jitter.take(Span::from_millis(90));
             jitter.interrupt();
         }
-        assert_eq!(jitter.turn(), Span::ZERO);
+        assert_eq!(jitter.usual(), Span::ZERO);
     }
 }

@@ -3,11 +3,13 @@
 use super::{Adaptive, MOST_RATE};
 use trunkline_core::Span;
 
-/// Usual turns of the round trip that are no queue yet, that a stretch lasts, and that its ends may be off by (choices: a jitter that is
-/// equally likely everywhere is some ten of them wide).
-const TURNS_OF_QUEUE: u64 = 10;
-const TURNS_OF_STRETCH: u64 = 40;
-const TURNS_OF_ENDS: u64 = 3;
+/// Usual turns of the round trip that are no queue yet, that a stretch lasts, and that its ends may be off by (choices).
+const TURNS_OF_QUEUE: u64 = 5;
+const TURNS_OF_STRETCH: u64 = 60;
+const TURNS_OF_ENDS: u64 = 2;
+/// Round trips that a stretch lasts at most for the sake of jitter, and of order (choices).
+const ROUNDS_FOR_JITTER: u64 = 3;
+const ROUNDS_FOR_ORDER: u64 = 2;
 /// How many times as long as packets come late a stretch lasts (a choice).
 const LATE_OF_STRETCH: u64 = 3;
 /// How many times what packets are late by in the mean is no queue, and what part of the round trip at most (choices: round trips are
@@ -33,26 +35,32 @@ impl Adaptive {
     fn jitter(&self) -> Span {
         let packet = Span::from_nanos(self.packet * 1_000_000_000 / self.highest.max(1));
         let least = self.base().scaled(1, 100).max(packet);
-        Some(self.jitter.turn()).filter(|turn| *turn >= least).unwrap_or(Span::ZERO)
+        Some(self.jitter.usual()).filter(|turn| *turn >= least).unwrap_or(Span::ZERO)
     }
 
     /// How long a stretch lasts at least: a third of the round trip, and for so long that jitter makes little of its rate and most of its
-    /// packets are known to have come or not, but no more than two round trips.
+    /// packets are known to have come or not, but no more than a few round trips.
     pub(super) fn stretch(&self) -> Span {
-        let of_jitter = self.jitter().scaled(TURNS_OF_STRETCH, 1);
-        let of_order = self.order.late().scaled(LATE_OF_STRETCH, 1);
-        let longest = self.base().scaled(2, 1);
-        self.base().scaled(1, 3).max(of_jitter.max(of_order).min(longest))
+        let at_most = |rounds: u64, span: Span| span.min(self.base().scaled(rounds, 1));
+        let of_jitter = at_most(ROUNDS_FOR_JITTER, self.jitter().scaled(TURNS_OF_STRETCH, 1));
+        let of_order = at_most(ROUNDS_FOR_ORDER, self.order.late().scaled(LATE_OF_STRETCH, 1));
+        self.base().scaled(1, 3).max(of_jitter).max(of_order)
     }
 
-    /// The rate of what came in so much time, if its last packet may have come late by jitter and its first early: no more than was sent
-    /// for that, since what queues would have to hold then is seen in round trips.
+    /// The rate of what came in so much time, if jitter may have made its ends early or late: what was sent, if it may have been that.
+    /// What queues would have to hold then, or to give, is seen in round trips.
     pub(super) fn fairly(&self, counted: u64, span: Span) -> u64 {
-        let of_jitter = self.jitter().scaled(TURNS_OF_ENDS, 1).max(self.order.usual());
-        let late = of_jitter.min(span.scaled(1, 3));
-        let on_time = (span - late).as_nanos().max(1);
-        let fair = u128::from(counted) * u128::from(span.as_nanos().max(1)) / u128::from(on_time);
-        counted.max(u64::try_from(fair).unwrap_or(MOST_RATE).min(self.sent))
+        let of_jitter = self.jitter().scaled(TURNS_OF_ENDS, 1);
+        let late = of_jitter.max(self.order.usual()).min(span.scaled(1, 3));
+        let rate_in = |time: Span| {
+            let bytes = u128::from(counted) * u128::from(span.as_nanos().max(1));
+            u64::try_from(bytes / u128::from(time.as_nanos().max(1))).unwrap_or(MOST_RATE)
+        };
+        if counted > self.sent {
+            rate_in(span + of_jitter).max(self.sent)
+        } else {
+            rate_in(span - late).min(self.sent)
+        }
     }
 
     /// A queue that is none: a sixteenth of the round trip, the time of four packets at the highest rate, or what jitter makes of the
@@ -62,7 +70,12 @@ impl Adaptive {
         let least = self.base().scaled(1, 16).max(Span::from_nanos(packets));
         let of_order = self.order.usual().scaled(USUAL_OF_QUEUE, 1);
         let of_order = of_order.min(self.base().scaled(1, MOST_OF_QUEUE));
-        least.max(Span::from_millis(1)).max(self.jitter().scaled(TURNS_OF_QUEUE, 1)).max(of_order)
+        least.max(Span::from_millis(1)).max(self.of_jitter()).max(of_order)
+    }
+
+    /// What jitter makes of the round trip.
+    fn of_jitter(&self) -> Span {
+        self.jitter().scaled(TURNS_OF_QUEUE, 1)
     }
 
     /// The queue that a new offer will meet. The one that is seen is largely from before the offer in force, at which packets come for
@@ -76,9 +89,10 @@ impl Adaptive {
         (queue + grows).saturating_sub(goes)
     }
 
-    /// The rate at which the queue goes within two round trips.
+    /// The rate at which the queue goes within two round trips, but for half of what is none, or for all that jitter makes.
     pub(super) fn drained(&self, queue: Span) -> u64 {
-        let over = self.coming(queue).saturating_sub(self.tolerated().scaled(1, 2)).as_nanos();
+        let left = self.tolerated().scaled(1, 2).max(self.of_jitter());
+        let over = self.coming(queue).saturating_sub(left).as_nanos();
         let part = (over / (self.base().as_nanos() / 50).max(1)).min(40);
         self.rate * (100 - part) / 100
     }

@@ -139,11 +139,15 @@ fn jitter_is_no_queue() {
     assert_eq!(calm.fairly(700_000, Span::from_millis(30)), 700_000);
     for phase in [Phase::Hold(1), Phase::Contest] {
         let law = vary(phase);
-        assert!(law.tolerated() >= Span::from_millis(20), "{}", law.tolerated());
-        assert_eq!(law.stretch(), Span::from_millis(100));
-        let fair = law.fairly(700_000, Span::from_millis(100));
-        assert!((710_000..=750_000).contains(&fair), "{fair}");
-        assert_eq!(law.fairly(900_000, Span::from_millis(30)), 900_000);
+        assert!(law.tolerated() >= Span::from_millis(10), "{}", law.tolerated());
+        assert_eq!(law.stretch(), Span::from_millis(150));
+        // A stretch whose ends were early or late by a few turns tells what was sent, and one of a far greater or lesser rate does not.
+        let fair =
+            [500_000, 700_000, 770_000, 1_500_000].map(|it| law.fairly(it, Span::from_millis(100)));
+        assert!(500_000 < fair[0] && fair[0] < 700_000 && fair[3] > 1_200_000, "{fair:?}");
+        assert_eq!(fair[1..3], [law.sent; 2]);
+        // Nothing is left of a queue that jitter makes.
+        assert_eq!(law.drained(Span::from_millis(8)), law.rate);
     }
 }
 
