@@ -9,9 +9,9 @@ const KEPT: usize = 16;
 const COUNTS: usize = 8;
 
 /// What the round trip turns by: of two differences in a row with opposite signs the lesser, and nothing if their signs are the same. A
-/// queue grows and goes over several round trips; what chance adds to each turns about with most of them, but on a path that keeps order
-/// not always: there what is added to one packet is little different from what is added to the next, and to a round trip that is not much
-/// longer than the jitter. So the turn that was greatest lately counts, as far as it is kept.
+/// queue grows and goes over several round trips; what chance adds to each turns about with most of them. On a path that keeps order it
+/// does not always: jitter changes slowly there, and round trips shorter than its memory go on in one direction for a while. So the turn
+/// that is usual can be kept, and the greatest that was kept lately counts.
 #[derive(Debug, Clone, Default)]
 pub struct Jitter {
     last: Option<Span>,
