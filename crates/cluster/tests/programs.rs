@@ -132,6 +132,37 @@ fn seeded(seed: u64) -> Network {
     Network { seed: Seed(seed), ..Network::default() }
 }
 
+/// Clusters of few and small buffers, and careful layers with any settings that go together.
+fn any_careful() -> impl Strategy<Value = (Cluster, CarefulSettings)> {
+    let cluster =
+        (2..=9_u16, 3..10_u32, 0..10_u32, 8..300_u32).prop_map(|(nodes, each, more, frame)| {
+            let receive_buffers = each * u32::from(nodes) + more;
+            Cluster { nodes, receive_buffers, send_buffers: 1024, frame }
+        });
+    let memory = prop_oneof![Just(PLENTY), 0..3000_u64];
+    let micros = || prop::option::of((1..2000_u64).prop_map(Span::from_micros));
+    let schemes = prop_oneof![
+        (micros(), prop::option::of(2..8_u32)).prop_map(|(lease, reserve)| (lease, reserve, None)),
+        (1..=9_u16).prop_map(|columns| (None, None, Some(columns))),
+    ];
+    let settings = (any::<[bool; 2]>(), memory, micros(), schemes).prop_map(
+        |([piggyback, at_half], memory, audit, (lease, reserve, grid))| CarefulSettings {
+            piggyback,
+            literal: false,
+            at_half,
+            memory,
+            audit,
+            lease,
+            reserve,
+            grid,
+        },
+    );
+    (cluster, settings)
+}
+
+/// Memory that no test here fills.
+const PLENTY: u64 = 1 << 28;
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -142,6 +173,34 @@ proptest! {
         prop_assert_eq!(runs(test, Protocol::Careful, nodes, seeded(seed)), Ok(()));
         for protocol in [Protocol::Row, Protocol::Pool(pool)] {
             prop_assert_eq!(runs(test, protocol, nodes, seeded(seed)), Ok(()));
+        }
+    }
+
+    /// Whatever the settings, the size of buffers and what is lost: a test ends well, or a node says why not. Nodes wait for each other
+    /// only if a frame was lost and nobody asks for it. Memory that is too small is said too.
+    #[test]
+    fn careful_nodes_end_well_or_say_why_whatever_their_settings(
+        test in tests(), (cluster, settings) in any_careful(), loss in prop_oneof![Just(0.0), 0.0..0.1], seed in any::<u64>(),
+    ) {
+        let layer = |me| Careful::new(NodeId(me), &cluster, &settings);
+        let layers: Result<Vec<Careful>, _> = (0..cluster.nodes).map(layer).collect();
+        let fits = test.check(cluster.nodes, cluster.frame).is_ok();
+        if let Some(layers) = layers.ok().filter(|_| fits) {
+            let program = |me| test.program(NodeId(me), cluster.nodes, cluster.frame);
+            let nodes = layers.into_iter().zip(0..).map(|(layer, me)| Node::new(program(me), Box::new(layer)));
+            let network = Network { loss: Probability::new(loss).unwrap(), most: 400_000, ..seeded(seed) };
+            match network.run(nodes.collect()) {
+                Ok(ended) => for node in ended {
+                    prop_assert_eq!(node.verdict(), Ok(()));
+                },
+                Err(Stopped::Failed { failure, .. }) => {
+                    prop_assert!(loss > 0.0 || settings.memory < PLENTY, "{}", failure);
+                }
+                Err(Stopped::Deadlocked(state)) => {
+                    prop_assert!(loss > 0.0 && settings.audit.is_none(), "{}", state);
+                }
+                Err(endless) => prop_assert!(false, "{}", endless),
+            }
         }
     }
 
