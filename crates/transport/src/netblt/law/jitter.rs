@@ -4,9 +4,9 @@ use super::window::Least;
 use std::cmp::Reverse;
 use trunkline_core::Span;
 
-/// Turns that are kept, and which of them counts in order of size: the middle (choices).
+/// Turns of which the middle counts, and as many as have to be seen for that (choices).
 const KEPT: usize = 16;
-const COUNTS: usize = 8;
+const ENOUGH: usize = 6;
 
 /// What the round trip turns by: of two differences in a row with opposite signs the lesser, and nothing if their signs are the same. A
 /// queue grows and goes over several round trips; what chance adds to each turns about with most of them. On a path that keeps order it
@@ -18,8 +18,9 @@ pub struct Jitter {
     /// The latest difference, and whether the round trip became longer.
     step: Option<(Span, bool)>,
     turns: [Span; KEPT],
-    next: usize,
-    /// The one of them that counts.
+    /// Turns that have been seen.
+    count: usize,
+    /// The middle one of them.
     usual: Span,
     /// The greatest that was kept lately.
     kept: Least<Reverse<Span>>,
@@ -32,11 +33,15 @@ impl Jitter {
         let is_longer = round > last;
         let size = if is_longer { round - last } else { last - round };
         let Some((before, was_longer)) = self.step.replace((size, is_longer)) else { return };
-        self.turns[self.next] = if is_longer == was_longer { Span::ZERO } else { size.min(before) };
-        self.next = (self.next + 1) % KEPT;
-        let mut turns = self.turns;
-        turns.sort_unstable();
-        self.usual = turns[COUNTS];
+        let turn = if is_longer == was_longer { Span::ZERO } else { size.min(before) };
+        self.turns[self.count % KEPT] = turn;
+        self.count += 1;
+        let seen = self.count.min(KEPT);
+        if seen >= ENOUGH {
+            let mut turns = self.turns;
+            turns[..seen].sort_unstable();
+            self.usual = turns[seen / 2];
+        }
     }
 
     /// Round trips change for another reason: what comes next is not held against what came before.
@@ -54,7 +59,7 @@ impl Jitter {
         self.kept.turn();
     }
 
-    /// The turn that is usual, or was and is kept, if that is greater; none before half of those that are looked at have been seen.
+    /// The turn that is usual, or was and is kept, if that is greater; none before a few have been seen.
     pub fn usual(&self) -> Span {
         self.kept.get().map_or(self.usual, |Reverse(turn)| turn.max(self.usual))
     }
@@ -82,7 +87,9 @@ mod tests {
         // A third of the differences go on.
         let jitter = usual((0..40).map(|at| 50 + [0, 9, 3, 6, 15, 5][at % 6]));
         assert!(jitter >= Span::from_millis(3), "{jitter}");
-        assert_eq!(usual([50, 90, 50, 90, 50, 90]), Span::ZERO);
+        // Five turns are too few, six are enough.
+        assert_eq!(usual([50, 90, 50, 90, 50, 90, 50]), Span::ZERO);
+        assert_eq!(usual([50, 90, 50, 90, 50, 90, 50, 90]), Span::from_millis(40));
     }
 
     /// Round trips that change little for a while are those of a path with jitter still, but not for ever.
