@@ -94,7 +94,9 @@ fn every_example_runs_in_both_engines() {
     for file in examples() {
         let outcome = succeeds(&["run", &file]);
         assert!(outcome.stdout.contains("sim (against model)"), "{file}: {}", outcome.stdout);
-        assert_eq!(outcome.stderr, "", "{file}");
+        // How far it is, a slow machine is told: that is no complaint.
+        let mut complaints = outcome.stderr.lines().filter(|it| !it.starts_with("trunkline: ["));
+        assert_eq!(complaints.next(), None, "{file}");
     }
 }
 
