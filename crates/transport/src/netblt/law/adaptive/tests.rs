@@ -151,6 +151,25 @@ fn jitter_is_no_queue() {
     }
 }
 
+/// The jitter of a held rate counts for two periods though round trips turn no more, that of a contest only while they do.
+#[test]
+fn jitter_is_remembered_if_the_rate_is_held() {
+    let calmed = |phase| {
+        let mut law = law(1_000_000);
+        law.phase = phase;
+        (0..60).for_each(|at| law.round(Span::from_millis(50 + 9 * (at % 2))));
+        (0..20).for_each(|_| law.round(Span::from_millis(50)));
+        law
+    };
+    assert_eq!(calmed(Phase::Contest).tolerated(), Span::from_millis(4));
+    let mut law = calmed(Phase::Hold(1));
+    for (second, tolerated) in [(0, 45), (11, 45), (22, 4)] {
+        law.turn(Time::ZERO + Span::from_secs(second));
+        law.round(Span::from_millis(50));
+        assert_eq!(law.tolerated(), Span::from_millis(tolerated), "{second} s");
+    }
+}
+
 /// Each second packet comes behind the next: none is lost, a stretch lasts until most of its packets are known to have come, and what they
 /// are late by is no queue. (100 Mbit/s, 50 ms with a free jitter of two fifths had 0.39 of the line.)
 #[test]
