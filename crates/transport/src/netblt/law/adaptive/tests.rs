@@ -138,7 +138,7 @@ fn jitter_is_no_queue() {
     );
     assert_eq!(calm.fairly(700_000, Span::from_millis(30)), 700_000);
     for phase in [Phase::Hold(1), Phase::Contest] {
-        let law = vary(phase);
+        let mut law = vary(phase);
         assert!(law.tolerated() >= Span::from_millis(10), "{}", law.tolerated());
         assert_eq!(law.stretch(), Span::from_millis(150));
         // A stretch whose ends were early or late by a few turns tells what was sent, and one of a far greater or lesser rate does not.
@@ -146,8 +146,10 @@ fn jitter_is_no_queue() {
             [500_000, 700_000, 770_000, 1_500_000].map(|it| law.fairly(it, Span::from_millis(100)));
         assert!(500_000 < fair[0] && fair[0] < 700_000 && fair[3] > 1_200_000, "{fair:?}");
         assert_eq!(fair[1..3], [law.sent; 2]);
-        // Nothing is left of a queue that jitter makes.
-        assert_eq!(law.drained(Span::from_millis(8)), law.rate);
+        // All that jitter makes of the round trip stays, and no more.
+        law.sent = law.rate;
+        assert_eq!(law.drained(law.tolerated()), law.rate);
+        assert!(law.drained(law.tolerated().scaled(3, 2)) < law.rate);
     }
 }
 
