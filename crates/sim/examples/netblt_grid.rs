@@ -4,7 +4,7 @@
 //! cargo run --release -p trunkline-sim --example netblt_grid [--shifted] [REGION...] > grid.csv
 //! ```
 //!
-//! Regions: `alone`, `low`, `burst`, `jitter`, `beside`, `fair`, `change`, `wideband`. Without one, all of them. Each line ends with
+//! Regions: `alone`, `low`, `burst`, `jitter`, `beside`, `fair`, `change`, `back`, `wideband`. Without one, all of them. Each line ends with
 //! `goal` and whether it is met; the goals are those of `docs/transfer.md`. With `--shifted` all rates are 1.7 times as great, all
 //! round trips 0.6 times as long, and chance draws otherwise: a rule that helps by luck does not help there.
 
@@ -327,6 +327,46 @@ fn change(shift: Shift) -> Vec<Cell> {
     cells
 }
 
+/// Ways back that are many times narrower than the way there, and such that lose much of what is said.
+fn back(shift: Shift) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    let paths =
+        [(100.0, 20.0), (100.0, 50.0), (10.0, 100.0), (100.0, 100.0), (20.0, 200.0), (50.0, 250.0)];
+    for loss in [0.0, 0.01] {
+        for (megabits, times) in paths {
+            for (round, seconds) in [(40.0, 40.0), (100.0, 40.0), (600.0, 120.0)] {
+                let line = shift.line(megabits, round, loss, 1.0);
+                let rate = (line.megabits * 1e3 / times).round();
+                // A quarter of a second, as modems have.
+                let limit = (rate * 1e3 / 8.0 / 4.0).max(8.0 * PACKET);
+                let back = format!("rate = \"{rate}kbit/s\", limit = \"{limit}B\"");
+                let what = format!(" a {times}th back");
+                cells.push(line.cell("back", &what, &both(loss, loss, &back), seconds));
+            }
+        }
+    }
+    for (megabits, round, seconds) in
+        [(10.0, 100.0, 60.0), (100.0, 50.0, 30.0), (100.0, 600.0, 120.0)]
+    {
+        for words in [0.05, 0.2, 0.4] {
+            let line = shift.line(megabits, round, 0.01, 1.0);
+            let what = format!(" {words} of the words lost");
+            cells.push(line.cell("back", &what, &both(0.01, words, ""), seconds));
+        }
+        let line = shift.line(megabits, round, 0.01, 1.0);
+        let chain = "forward = { loss = \"1%\" }\nbackward = { loss = \"ge:p=1%,r=10%\" }";
+        cells.push(line.cell("back", " words lost in bursts of ten", chain, seconds));
+    }
+    cells
+}
+
+/// Losses there and back, and more settings of the way back.
+fn both(there: f64, back: f64, more: &str) -> String {
+    let comma = if more.is_empty() { "" } else { ", " };
+    let back = format!("loss = \"{}%\"{comma}{more}", 100.0 * back);
+    format!("{}\nbackward = {{ {back} }}", random(there))
+}
+
 /// The channel of RFC 1030: one transfer of 10 MB and of 50 MB from the first word, and eight at once.
 fn wideband(_: Shift) -> Vec<Cell> {
     let studies = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies");
@@ -457,8 +497,8 @@ fn main() {
     let (options, asked): (Vec<String>, Vec<String>) =
         std::env::args().skip(1).partition(|it| it == "--shifted");
     let shift = if options.is_empty() { PLAIN } else { SHIFTED };
-    let all =
-        [alone, low, burst, jitter, beside, fair, change, wideband].map(|region| region(shift));
+    let all = [alone, low, burst, jitter, beside, fair, change, back, wideband]
+        .map(|region| region(shift));
     let is_asked = |cell: &Cell| {
         asked.is_empty()
             || asked.iter().any(|it| format!("{} {}", cell.region, cell.name).contains(it.as_str()))

@@ -177,9 +177,8 @@ impl Connection {
                 Half::Sender(Box::new(Sender::new(dialect, &self.terms, start, cap)))
             }
             false => {
-                let law = rate.law(&self.terms, dialect);
                 let keepalive = self.keepalive(7);
-                let mut receiver = Receiver::new(dialect, &self.terms, law, keepalive);
+                let mut receiver = Receiver::new(dialect, &self.terms, rate, keepalive);
                 receiver.provide(self.provided);
                 Half::Receiver(Box::new(receiver))
             }

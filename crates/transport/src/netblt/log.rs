@@ -1,13 +1,18 @@
 //! The control messages of a receiver that have not been acknowledged.
 //!
 //! They are a queue: new ones go in behind, acknowledged ones out in front, and every packet repeats as many unacknowledged
-//! ones as fit, the newest first of all (RFC 1030 §7), so that a lost packet costs nothing as long as another follows. When
+//! ones as fit, the newest first of all (RFC 1030 §7), so that a lost packet costs nothing as long as another follows. If data
+//! pay for repetitions ([`Credit`]), it repeats what they have paid for: half of that the newest, half all others in turn, so that a message that
+//! was lost with all packets near it does not have to wait for the timer. When
 //! the control timer runs out all are sent, in as many packets as that takes. If it runs out again, the oldest go alone until something
 //! is acknowledged: what nobody hears, or what fills the path itself, is not to cost much.
 
+use super::credit::Credit;
 use super::serial::{WINDOW, ahead};
 use super::wire::{Dialect, Message, Said};
 use std::collections::VecDeque;
+use std::ops::Range;
+use trunkline_core::Span;
 
 /// Messages that may wait for an acknowledgement; the other end keeps account of [`WINDOW`] of them.
 const MOST: usize = WINDOW as usize - 64;
@@ -32,21 +37,39 @@ pub struct Log {
     enquires: bool,
     /// Whether all have been sent again since something was acknowledged.
     is_repeated: bool,
+    /// What pays for repetitions; without it they are free.
+    credit: Option<Credit>,
+    /// The number of the message that is the next to be repeated in turn.
+    turn: u16,
 }
 
 impl Log {
-    /// An empty log whose packets have room for so many octets of messages.
+    /// An empty log whose packets have room for so many octets of messages, in which repetitions are free.
     pub fn new(dialect: Dialect, room: usize) -> Log {
+        let room = room.max(32);
         Log {
             dialect,
-            room: room.max(32),
+            room,
             messages: VecDeque::new(),
             next: 1,
             fresh: 0,
             again: 0,
             enquires: false,
             is_repeated: false,
+            credit: None,
+            turn: 1,
         }
+    }
+
+    /// The same, in which data pay for repetitions.
+    pub fn with_credit(dialect: Dialect, room: usize) -> Log {
+        let log = Log::new(dialect, room);
+        Log { credit: Some(Credit::new(log.room)), ..log }
+    }
+
+    /// Octets of data have come while a round trip takes `round`, which took `least` once.
+    pub fn paid(&mut self, octets: u16, least: Span, round: Span) {
+        self.credit.as_mut().into_iter().for_each(|it| it.earn(octets, least, round));
     }
 
     /// Whether another message may be added.
@@ -119,40 +142,73 @@ impl Log {
 
     /// The messages of the next packet.
     pub fn compose(&mut self) -> Vec<Message> {
-        let sizes = |message: &Message| message.size(self.dialect);
+        let said = self.messages.len() - self.fresh;
         if std::mem::take(&mut self.enquires) {
-            let said = self.messages.len() - self.fresh;
-            let count = fitting(self.messages.range(..said).map(sizes), ENQUIRY);
+            let count = self.fitting(0..said, ENQUIRY).max(1).min(said);
             return self.messages.range(..count).cloned().collect();
         }
         if self.again > 0 {
-            let from = self.messages.len() - self.fresh - self.again;
-            let count = fitting(self.messages.iter().skip(from).map(sizes), self.room);
+            let from = said - self.again;
+            let count = self.fitting(from..self.messages.len(), self.room).max(1);
             self.again -= count.min(self.again);
             self.fresh = self.fresh.min(self.messages.len() - from - count);
             return self.messages.range(from..from + count).cloned().collect();
         }
         // As many of the new ones as fit; if all do, older ones in front of them.
-        let from = self.messages.len() - self.fresh;
-        let count = fitting(self.messages.iter().skip(from).map(sizes), self.room);
-        let end = from + count;
+        let count = self.fitting(said..self.messages.len(), self.room).max(1);
         self.fresh -= count;
-        let back = fitting(self.messages.range(..end).rev().map(sizes), self.room);
-        self.messages.range(end - back.max(count)..end).cloned().collect()
+        let (in_turn, newest) = self.repetitions(said, self.size(said..said + count));
+        let both =
+            self.messages.range(in_turn).chain(self.messages.range(newest.start..said + count));
+        both.cloned().collect()
+    }
+
+    /// The messages in front of `said` that a packet repeats in which so many octets are taken: those whose turn it is, and the newest.
+    fn repetitions(&mut self, said: usize, taken: usize) -> (Range<usize>, Range<usize>) {
+        let free = self.room.saturating_sub(taken);
+        let Some(octets) = self.credit.as_ref().map(Credit::octets) else {
+            return (0..0, said - self.fitting_behind(said, free)..said);
+        };
+        let octets = octets.min(free);
+        let newest = said - self.fitting_behind(said, octets / 2)..said;
+        let first = self.messages.front().map_or(self.turn, |it| it.sequence);
+        let from = usize::from(self.turn.wrapping_sub(first));
+        let from = if from < newest.start { from } else { 0 };
+        let left = octets - self.size(newest.clone());
+        let in_turn = from..from + self.fitting(from..newest.start, left);
+        self.turn = first.wrapping_add(in_turn.end as u16);
+        let spent = self.size(newest.clone()) + self.size(in_turn.clone());
+        self.credit.as_mut().into_iter().for_each(|it| it.spend(spent));
+        (in_turn, newest)
+    }
+
+    fn sizes(&self, of: Range<usize>) -> impl DoubleEndedIterator<Item = usize> {
+        self.messages.range(of).map(|message| message.size(self.dialect))
+    }
+
+    /// Octets that these messages take.
+    fn size(&self, of: Range<usize>) -> usize {
+        self.sizes(of).sum()
+    }
+
+    /// How many of these messages fit into `room`, from the first on.
+    fn fitting(&self, of: Range<usize>, room: usize) -> usize {
+        fitting(self.sizes(of), room)
+    }
+
+    /// How many of the messages before `end` fit into `room`, from the last back.
+    fn fitting_behind(&self, end: usize, room: usize) -> usize {
+        fitting(self.sizes(0..end).rev(), room)
     }
 }
 
-/// How many of these sizes fit into `room`, one at least if there is one.
+/// How many of these sizes fit into `room`.
 fn fitting(sizes: impl Iterator<Item = usize>, mut room: usize) -> usize {
-    let mut count = 0;
-    for size in sizes {
-        if count > 0 && size > room {
-            break;
-        }
-        room = room.saturating_sub(size);
-        count += 1;
-    }
-    count
+    let fits = |size| {
+        room = room.checked_sub(size)?;
+        Some(())
+    };
+    sizes.map_while(fits).count()
 }
 
 #[cfg(test)]
@@ -235,5 +291,33 @@ mod tests {
             assert!(!log.compose().is_empty());
         }
         assert_eq!(log.acknowledge(MOST as u16), MOST);
+    }
+
+    /// Sixty messages are under way, and each packet has one that is new, behind data that pay for four repetitions.
+    #[test]
+    fn what_data_pay_for_is_repeated_half_of_it_newest_and_half_in_turn() {
+        let mut log = Log::with_credit(Dialect::V5, 80);
+        (0..60).for_each(|buffer| _ = log.add(buffer, Said::Go));
+        (0..6).for_each(|_| assert_eq!(numbers(&mut log).len(), 10));
+        let second = Span::from_secs(1);
+        let mut next = |octets: u16, round: Span| {
+            log.paid(octets, second, round);
+            log.add(60, Said::Go);
+            numbers(&mut log)
+        };
+        let price = 4 * 8 * 256;
+        assert_eq!(
+            next(0, second),
+            [1, 2, 3, 4, 5, 57, 58, 59, 60, 61],
+            "a packet's worth is saved"
+        );
+        assert_eq!(next(0, second), [6, 62], "of which this is left");
+        assert_eq!(next(price, second), [7, 8, 61, 62, 63], "half newest, half in turn");
+        assert_eq!(next(0, second), [64], "nothing is paid for");
+        assert_eq!(next(price, second.scaled(2, 1)), [9, 64, 65], "twice as dear");
+        assert_eq!(next(price, second.scaled(9, 1)), [10, 66], "four times at most");
+        let all: Vec<u16> = (0..30).flat_map(|_| next(price, second)).collect();
+        let unseen = (11..66).find(|it| !all.contains(it));
+        assert_eq!(unseen, None, "the turn comes to each");
     }
 }

@@ -12,6 +12,7 @@
 //! - [`NETBLT`]: the protocol between two hosts of a laboratory, a connection for each message.
 
 mod connection;
+mod credit;
 mod entry;
 mod habits;
 mod host;

@@ -7,6 +7,7 @@
 mod parity;
 mod waiting;
 
+use super::habits::RateLaw;
 use super::incoming::{Incoming, Phase};
 use super::law::{Arrival, Law, on_path};
 use super::log::Log;
@@ -107,7 +108,8 @@ pub struct Receiver {
 
 impl Receiver {
     /// The receiving half of a connection on `terms` that says something at least every `keepalive`.
-    pub fn new(dialect: Dialect, terms: &Terms, law: Box<dyn Law>, keepalive: Span) -> Receiver {
+    pub fn new(dialect: Dialect, terms: &Terms, rate: RateLaw, keepalive: Span) -> Receiver {
+        let law = rate.law(terms, dialect);
         let packets = terms.packets();
         let tail = terms.buffer - (packets - 1) * u32::from(terms.packet);
         let room = dialect.data_header() + usize::from(terms.packet) - COMMON;
@@ -127,7 +129,10 @@ impl Receiver {
             whole: VecDeque::new(),
             timers: BTreeSet::new(),
             reviewed: Time::ZERO,
-            log: Log::new(dialect, room),
+            log: match rate.is_ours() {
+                true => Log::with_credit(dialect, room),
+                false => Log::new(dialect, room),
+            },
             control: ControlTimer::new(keepalive),
             control_due: None,
             came: Time::ZERO,
@@ -190,6 +195,7 @@ impl Receiver {
         let told = (!self.dialect.is_classic()).then_some(data.burst);
         self.acknowledged(now, data.ack, told, false);
         self.is_probed(now);
+        self.log.paid(data.bytes, self.control.least(), self.control.round());
         if !is_right {
             return None;
         }

@@ -40,6 +40,8 @@ pub struct ControlTimer {
     asked: Option<(u16, Time)>,
     /// Whether anything has been sent again since then.
     repeated: bool,
+    /// The shortest that was measured.
+    least: Option<Span>,
     /// By what the value is multiplied after messages that nothing answered.
     stretch: u32,
     ceiling: Span,
@@ -56,6 +58,7 @@ impl ControlTimer {
             is_known: false,
             asked: None,
             repeated: false,
+            least: None,
             stretch: 1,
             ceiling: keepalive,
         }
@@ -125,6 +128,7 @@ impl ControlTimer {
             return None;
         }
         self.stretch = 1;
+        self.least = Some(self.least.map_or(round, |it| it.min(round)));
         Some(round)
     }
 
@@ -154,6 +158,11 @@ impl ControlTimer {
     /// The smoothed round trip.
     pub fn round(&self) -> Span {
         Span::from_nanos(self.round.mean)
+    }
+
+    /// The shortest round trip; the smoothed one before any is measured.
+    pub fn least(&self) -> Span {
+        self.least.unwrap_or(self.round())
     }
 
     /// The mean deviation of round trips.

@@ -133,8 +133,8 @@ mod tests {
     /// A receiver of eight packets that has said so, and when it is heard.
     fn waiting() -> (Receiver, Time) {
         let terms = Terms { buffer: 8000, packet: 1000, outstanding: 4, ..Terms::default() };
-        let law = RateLaw::Adaptive.law(&terms, Dialect::V5);
-        let mut receiver = Receiver::new(Dialect::V5, &terms, law, Span::from_secs(8));
+        let mut receiver =
+            Receiver::new(Dialect::V5, &terms, RateLaw::Adaptive, Span::from_secs(8));
         receiver.expect(Span::from_millis(100));
         receiver.provide(1);
         assert_eq!(receiver.transmit(Time::ZERO).unwrap().len(), 1);
