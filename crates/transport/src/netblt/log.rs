@@ -61,10 +61,10 @@ impl Log {
         }
     }
 
-    /// The same, in which data pay for repetitions.
-    pub fn with_credit(dialect: Dialect, room: usize) -> Log {
+    /// The same, in which data pay for repetitions, in buffers of so many octets.
+    pub fn with_credit(dialect: Dialect, room: usize, buffer: u32) -> Log {
         let log = Log::new(dialect, room);
-        Log { credit: Some(Credit::new(log.room)), ..log }
+        Log { credit: Some(Credit::new(log.room, buffer)), ..log }
     }
 
     /// Octets of data have come while a round trip takes `round`, which took `least` once.
@@ -296,7 +296,7 @@ mod tests {
     /// Sixty messages are under way, and each packet has one that is new, behind data that pay for four repetitions.
     #[test]
     fn what_data_pay_for_is_repeated_half_of_it_newest_and_half_in_turn() {
-        let mut log = Log::with_credit(Dialect::V5, 80);
+        let mut log = Log::with_credit(Dialect::V5, 80, 100_000);
         (0..60).for_each(|buffer| _ = log.add(buffer, Said::Go));
         (0..6).for_each(|_| assert_eq!(numbers(&mut log).len(), 10));
         let second = Span::from_secs(1);

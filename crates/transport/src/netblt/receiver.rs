@@ -130,7 +130,7 @@ impl Receiver {
             timers: BTreeSet::new(),
             reviewed: Time::ZERO,
             log: match rate.is_ours() {
-                true => Log::with_credit(dialect, room),
+                true => Log::with_credit(dialect, room, terms.buffer),
                 false => Log::new(dialect, room),
             },
             control: ControlTimer::new(keepalive),
