@@ -151,6 +151,14 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
     })
 }
 
+/// Steele's SplitMix64: of frames that are equally far apart it makes no pattern.
+fn mixed(number: u64) -> u64 {
+    let mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
 /// Runs a transfer of `data`, sent by the active end if `write`. Answers both ends, and the longest time for which an end that had not
 /// ended heard nothing.
 fn run(data: &[u8], write: bool, habits: Habits, fates: &[Fate]) -> ([End; 2], Span) {
@@ -166,8 +174,7 @@ fn run(data: &[u8], write: bool, habits: Habits, fates: &[Fate]) -> ([End; 2], S
     for _ in 0..200_000 {
         for (from, end) in ends.iter_mut().enumerate() {
             while let Some(octets) = end.transmit(now) {
-                let chance = sent.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
-                let (copies, spoilt) = &fates[chance as usize % fates.len()];
+                let (copies, spoilt) = &fates[mixed(sent) as usize % fates.len()];
                 for (copy, late) in copies.iter().enumerate() {
                     let mut octets = octets.clone();
                     if let Some((at, change)) = spoilt {

@@ -31,8 +31,7 @@ impl Talk {
         for end in 0..2 {
             while let Some(out) = self.ends[end].transmit(self.now) {
                 // In no order, or a frame might meet the same fate each time that it is sent again.
-                let chance = self.sent.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
-                let fate = &self.fates[chance as usize % self.fates.len()];
+                let fate = &self.fates[mixed(self.sent) as usize % self.fates.len()];
                 for (copy, late) in fate.iter().enumerate() {
                     let at = self.now + Span::from_micros(1000 + late);
                     self.way
@@ -59,6 +58,14 @@ impl Talk {
         }
         true
     }
+}
+
+/// Steele's SplitMix64: of frames that are equally far apart it makes no pattern.
+fn mixed(number: u64) -> u64 {
+    let mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
 }
 
 /// Settings of a protocol within the ranges of its keys, by chance.
