@@ -65,5 +65,4 @@ code:
 	cargo tree --locked --manifest-path fuzz/Cargo.toml >/dev/null
 
 licences:
-	scripts/needs.sh licences
-	PATH=$$PWD/target/tools/bin:$$PATH cargo deny --locked check --hide-inclusion-graph bans licenses sources
+	scripts/licences.py

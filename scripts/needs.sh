@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Sees to it that the programs for a purpose are there: scripts/needs.sh demo|test|bench|dist|peers|clusters|torture|pages|site|code|licences|fuzz
+# Sees to it that the programs for a purpose are there: scripts/needs.sh demo|test|bench|dist|peers|clusters|torture|pages|site|code|fuzz
 # As root, what is missing is installed by apt; otherwise the command to do so is printed. The demo and
 # the benchmarks cannot do without; tests that need an absent program are skipped and counted, unless
 # TRUNKLINE_NO_SKIP=1 forbids that.
 set -euo pipefail
 
-purpose=${1:?usage: needs.sh demo|test|bench|dist|peers|clusters|torture|pages|site|code|licences|fuzz}
+purpose=${1:?usage: needs.sh demo|test|bench|dist|peers|clusters|torture|pages|site|code|fuzz}
 modules=()
 
 # program=package
@@ -37,9 +37,9 @@ torture) needs=(ip=iproute2 sysctl=procps ethtool=ethtool nft=nftables unshare=u
 pages) needs=(chromium=chromium node=nodejs npm=npm) ;;
 # libFuzzer is C++ and is compiled with the targets.
 fuzz) needs=(c++=g++) ;;
-code | licences | site) needs=() ;;
+code | site) needs=() ;;
 *)
-    echo "needs.sh: unknown purpose '$purpose': use demo, test, bench, dist, peers, clusters, torture, pages, site, code, licences or fuzz" >&2
+    echo "needs.sh: unknown purpose '$purpose': use demo, test, bench, dist, peers, clusters, torture, pages, site, code or fuzz" >&2
     exit 2
     ;;
 esac
@@ -89,10 +89,6 @@ case $purpose in
 code)
     component fmt rustfmt
     component clippy clippy
-    exit
-    ;;
-licences)
-    tool cargo-deny 0.20.2
     exit
     ;;
 site)
