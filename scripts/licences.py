@@ -2,7 +2,7 @@
 """Holds the crates that Trunkline is built from to deny.toml: licences, versions, sources.
 
 The file is cargo-deny's, and `cargo deny check` reads it too. But a fresh machine builds that program from nothing, for
-three minutes of a processor, and all that is asked here cargo tells by itself. Each breach is a line. The status is 0 if
+nearly three minutes of a processor, and all that is asked here cargo tells by itself. Each breach is a line. The status is 0 if
 there is none, 1 if there is one, and 2 if deny.toml has something that this program does not heed.
 """
 import collections
