@@ -1,7 +1,8 @@
 //! What a receiver may spend on repetitions: the data that come pay for them.
 //!
 //! Where many messages are under way, packets that repeat all that fit are full, and go back at several percent of the rate at which data
-//! come. A way back that is 50 times narrower than the way there is full of them then: messages wait for each other, still more is under way, and the law takes the wait for a queue on the way there.
+//! come. A way back that is 50 times narrower than the way there is full of them then: messages wait for each other, still more is under
+//! way, and the law takes the wait for a queue on the way there.
 
 use trunkline_core::Span;
 

@@ -6,7 +6,7 @@ use super::wire::{
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use trunkline_core::{Span, Time};
+use trunkline_core::{Seed, Span, Time};
 
 mod opening;
 mod parity;
@@ -151,14 +151,6 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
     })
 }
 
-/// Steele's SplitMix64: of frames that are equally far apart it makes no pattern.
-fn mixed(number: u64) -> u64 {
-    let mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
-}
-
 /// Runs a transfer of `data`, sent by the active end if `write`. Answers both ends, and the longest time for which an end that had not
 /// ended heard nothing.
 fn run(data: &[u8], write: bool, habits: Habits, fates: &[Fate]) -> ([End; 2], Span) {
@@ -170,11 +162,12 @@ fn run(data: &[u8], write: bool, habits: Habits, fates: &[Fate]) -> ([End; 2], S
     ];
     ends[0].connection.as_mut().expect("open").provide(1000);
     let (mut now, mut sent, mut way) = (Time::ZERO, 0u64, BTreeMap::new());
+    let mut chance = Seed(0).stream("fates");
     let (mut heard, mut silence) = ([Time::ZERO; 2], Span::ZERO);
     for _ in 0..200_000 {
         for (from, end) in ends.iter_mut().enumerate() {
             while let Some(octets) = end.transmit(now) {
-                let (copies, spoilt) = &fates[mixed(sent) as usize % fates.len()];
+                let (copies, spoilt) = &fates[chance.below(fates.len() as u64) as usize];
                 for (copy, late) in copies.iter().enumerate() {
                     let mut octets = octets.clone();
                     if let Some((at, change)) = spoilt {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use trunkline_core::{Span, Time};
+use trunkline_core::{Seed, Span, Stream, Time};
 use trunkline_transport::protocol::{
     Frame, Header, PROTOCOLS, ProtocolEntry, Takes, Value, Values,
 };
@@ -16,6 +16,8 @@ struct Talk {
     ends: [Box<dyn Protocol>; 2],
     way: BTreeMap<(Time, u64), (usize, Frame)>,
     fates: Vec<Fate>,
+    /// Draws one of them for each frame: in an order, a frame might meet the same each time that it is sent again.
+    chance: Stream,
     sent: u64,
     now: Time,
 }
@@ -23,15 +25,15 @@ struct Talk {
 impl Talk {
     fn new(entry: &ProtocolEntry, values: &Values, fates: Vec<Fate>) -> Talk {
         let end = || (entry.build)(values).expect("settings within their ranges");
-        Talk { ends: [end(), end()], way: BTreeMap::new(), fates, sent: 0, now: Time::ZERO }
+        let chance = Seed(0).stream("fates");
+        Talk { ends: [end(), end()], way: BTreeMap::new(), fates, chance, sent: 0, now: Time::ZERO }
     }
 
     /// Lets both ends say what they can.
     fn say(&mut self) {
         for end in 0..2 {
             while let Some(out) = self.ends[end].transmit(self.now) {
-                // In no order, or a frame might meet the same fate each time that it is sent again.
-                let fate = &self.fates[mixed(self.sent) as usize % self.fates.len()];
+                let fate = &self.fates[self.chance.below(self.fates.len() as u64) as usize];
                 for (copy, late) in fate.iter().enumerate() {
                     let at = self.now + Span::from_micros(1000 + late);
                     self.way
@@ -58,14 +60,6 @@ impl Talk {
         }
         true
     }
-}
-
-/// Steele's SplitMix64: of frames that are equally far apart it makes no pattern.
-fn mixed(number: u64) -> u64 {
-    let mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 /// Settings of a protocol within the ranges of its keys, by chance.
