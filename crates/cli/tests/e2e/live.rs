@@ -170,14 +170,13 @@ fn a_path_can_be_watched_until_it_ends() {
     let gate = gate("gate-watch");
     let Some(running) = start(&host, &gate) else { return };
     let pid = running.pid().to_string();
-    let watch = host.start(&["show", "--watch", "--interval", "50ms", "--json", "--pid", &pid]);
-    std::thread::sleep(Duration::from_millis(300));
+    let mut watch = host.start(&["show", "--watch", "--interval", "50ms", "--json", "--pid", &pid]);
+    watch.await_printed(2);
     std::fs::write(&gate, "").unwrap();
     assert!(running.finish().status.success());
     let outcome = watch.finish();
     assert!(outcome.status.success(), "{outcome:#?}");
     assert!(outcome.stderr.contains("the run has ended"), "{outcome:#?}");
-    assert!(outcome.stdout.lines().count() >= 2, "{outcome:#?}");
     for line in outcome.stdout.lines() {
         serde_json::from_str::<serde_json::Value>(line).unwrap();
     }

@@ -4,9 +4,9 @@ use crate::turn::{self, Turn};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 use trunkline_core::Span;
 use trunkline_netns::{Namespace, SpawnOptions, spawn};
@@ -192,16 +192,17 @@ pub fn own_devices(namespace: &Namespace) -> Vec<String> {
 /// A run under way.
 pub struct Running {
     child: Child,
-    stdout: JoinHandle<String>,
+    stdout: Receiver<String>,
+    printed: String,
     lines: Receiver<String>,
     told: Vec<String>,
 }
 
 impl Running {
     fn new(mut child: Child) -> Running {
-        let stdout = child.stdout.take().map(read_all).unwrap();
+        let stdout = child.stdout.take().map(read_lines).unwrap();
         let lines = child.stderr.take().map(read_lines).unwrap();
-        Running { child, stdout, lines, told: Vec::new() }
+        Running { child, stdout, printed: String::new(), lines, told: Vec::new() }
     }
 
     /// Its process number.
@@ -214,8 +215,19 @@ impl Running {
         let until = Instant::now() + LIMIT;
         while !self.told.last().is_some_and(|line| line.contains(part)) {
             match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(line) => self.told.push(line),
+                Ok(line) => self.told.push(without_end(line)),
                 Err(error) => panic!("no line with '{part}' ({error}): {:#?}", self.told),
+            }
+        }
+    }
+
+    /// Waits until there are so many lines on standard output.
+    pub fn await_printed(&mut self, lines: usize) {
+        let until = Instant::now() + LIMIT;
+        while self.printed.lines().count() < lines {
+            match self.stdout.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(line) => self.printed.push_str(&line),
+                Err(error) => panic!("no {lines} lines ({error}): {}", self.printed),
             }
         }
     }
@@ -226,7 +238,7 @@ impl Running {
         while let Ok(line) =
             self.lines.recv_timeout(until.saturating_duration_since(Instant::now()))
         {
-            self.told.push(line);
+            self.told.push(without_end(line));
             if self.has_told(part) {
                 return true;
             }
@@ -270,7 +282,7 @@ impl Running {
         let until = Instant::now() + limit;
         loop {
             match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(line) => self.told.push(line),
+                Ok(line) => self.told.push(without_end(line)),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {
                     let _ = self.child.kill();
@@ -279,31 +291,31 @@ impl Running {
             }
         }
         let (pid, status) = (self.child.id(), self.child.wait().unwrap());
-        let stdout = self.stdout.join().unwrap();
+        self.printed.extend(self.stdout.iter());
         // What another, killed run left is none of this run's own words.
         self.told.retain(|line| !line.starts_with("trunkline: from a killed run:"));
-        Outcome { pid, status, stdout, stderr: self.told.join("\n") }
+        Outcome { pid, status, stdout: self.printed, stderr: self.told.join("\n") }
     }
 }
 
-fn read_all(mut stdout: ChildStdout) -> JoinHandle<String> {
-    thread::spawn(move || {
-        let mut text = Vec::new();
-        stdout.read_to_end(&mut text).unwrap();
-        String::from_utf8_lossy(&text).into_owned()
-    })
-}
-
-fn read_lines(stderr: ChildStderr) -> Receiver<String> {
+/// The lines of a stream as they come, each with its end.
+fn read_lines(stream: impl Read + Send + 'static) -> Receiver<String> {
     let (sender, lines) = channel();
     thread::spawn(move || {
-        for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
+        let (mut stream, mut line) = (BufReader::new(stream), Vec::new());
+        while stream.read_until(b'\n', &mut line).unwrap() > 0 {
             if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
                 return;
             }
+            line.clear();
         }
     });
     lines
+}
+
+fn without_end(mut line: String) -> String {
+    line.truncate(line.trim_end_matches('\n').len());
+    line
 }
 
 /// The outcome of a run and its output.

@@ -251,8 +251,8 @@ fn what_is_wrong_is_told_in_a_line() {
         assert!(outcome.complaint().contains(said), "{arguments:?}: {outcome:#?}");
     }
     // A sender without a receiver waits, and ends when it is told to.
-    let mut waiting = host.start(&["send", file, "abc-234@127.0.0.1:18181"]);
-    std::thread::sleep(Duration::from_millis(300));
+    let mut waiting = host.start(&["send", file, "abc-234@127.0.0.1:18181", "--json"]);
+    waiting.await_printed(2);
     assert!(waiting.goes_on());
     waiting.signal(Signal::INT);
     let outcome = waiting.finish();
