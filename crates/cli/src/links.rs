@@ -61,6 +61,17 @@ pub fn check_names(first: &str, links: &[ExtraLink]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Refuses words that are neither the name nor settings, for paths between hosts that the laboratory makes.
+pub fn check_words(links: &[ExtraLink]) -> Result<(), Failure> {
+    links.iter().try_for_each(|link| match link.words.first() {
+        None => Ok(()),
+        Some(word) => Err(Failure::wrong_use(format!(
+            "--link {}: '{word}' is no setting: write SETTING=VALUE, such as 'satellite delay=270ms rate=10mbit'",
+            link.name
+        ))),
+    })
+}
+
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }

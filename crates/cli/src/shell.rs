@@ -87,6 +87,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::wrong_use("--peer: no command is given: write --peer 'iperf3 -s'"));
     }
     links::check_names("peer", &args.link)?;
+    links::check_words(&args.link)?;
     let mut names = vec![String::new()];
     let mut paths = vec![path];
     for link in &args.link {

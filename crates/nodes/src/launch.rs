@@ -276,11 +276,15 @@ fn address(NodeId(node): NodeId) -> Ipv4Addr {
     Ipv4Addr::new(a, b, c, node as u8 + 1)
 }
 
-/// Gives each node's device its address.
+/// Gives each node's device its address, and those of all others for good: the kernel keeps only a thousand that were
+/// asked for on the wire, in all namespaces together, which is those of 32 nodes.
 fn addressed(nodes: u16, laboratory: Laboratory) -> Result<Laboratory, LabError> {
-    for (node, host) in (0..nodes).map(NodeId).zip(laboratory.hosts()) {
-        if let Some(own) = IpNet::new(address(node), 24) {
+    for (node, host) in (0..nodes).zip(laboratory.hosts()) {
+        if let Some(own) = IpNet::new(address(NodeId(node)), 24) {
             host.add_address(DEVICE, own)?;
+        }
+        for other in (0..nodes).filter(|&other| other != node) {
+            host.add_neighbour(DEVICE, address(NodeId(other)).into(), Mac::local(other.into()))?;
         }
     }
     Ok(laboratory)

@@ -118,6 +118,7 @@ fn words_that_nobody_knows() {
         (&["shell", "--cpu", "first", "--", "true"], &["first", "--cpu"]),
         (&["shell", "--link", "a/b delay=3ms", "--", "true"], &["a/b", "letters"]),
         (&["shell", "--link", "far delay=3", "--", "true"], &["delay", "no unit"]),
+        (&["shell", "--link", "far 3ms delay=3ms", "--", "true"], &["--link far", "'3ms'"]),
         (&["shell", "--link", "far speed=3", "--", "true"], &["speed", "delay, catch-up, rate"]),
         (
             &["shell", "--link", "a delay=1s", "--link", "a delay=1s", "--", "true"],

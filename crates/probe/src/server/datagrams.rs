@@ -108,9 +108,10 @@ impl Place<'_> {
         }
         match (head.kind, self.flow.spec.role) {
             (DatagramKind::Request, Role::Echo) => self.echo(&mut flow, head, datagram, at),
-            // The client opens its filters for what is to come. A copy is not answered.
+            // The client opens its filters for what is to come. A copy is not answered, and the answer is no part of
+            // the stream.
             (DatagramKind::Request, Role::Down) if flow.tracker.note(head.number) => {
-                self.reply(&mut flow, head, datagram, at);
+                self.reply(&flow, head, datagram, at);
                 self.start(&mut flow);
             }
             (DatagramKind::Data, Role::Up) => count(&mut flow, head, datagram.len(), at),
@@ -129,12 +130,13 @@ impl Place<'_> {
     fn echo(&self, flow: &mut Datagrams, request: Head, datagram: &mut [u8], at: Time) {
         if flow.tracker.note(request.number) {
             flow.bins.add(at, (datagram.len() - HEAD) as u64);
-            self.reply(flow, request, datagram, at);
+            flow.sent += u64::from(self.reply(flow, request, datagram, at));
         }
     }
 
-    /// Answers with the same octets under another head: a reply is never longer than its request.
-    fn reply(&self, flow: &mut Datagrams, request: Head, datagram: &mut [u8], at: Time) {
+    /// Answers with the same octets under another head: a reply is never longer than its request. Tells whether it was
+    /// sent.
+    fn reply(&self, flow: &Datagrams, request: Head, datagram: &mut [u8], at: Time) -> bool {
         let order = u32::try_from(flow.tracker.received().saturating_sub(1)).unwrap_or(u32::MAX);
         let head = Head {
             kind: DatagramKind::Reply,
@@ -144,7 +146,7 @@ impl Place<'_> {
             ..request
         };
         head.write(self.session.cookie, &self.session.datagrams[1], datagram);
-        flow.sent += u64::from(send(&self.shared.udp, datagram, self.from));
+        send(&self.shared.udp, datagram, self.from)
     }
 
     fn start(&self, flow: &mut Datagrams) {

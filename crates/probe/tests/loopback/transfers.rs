@@ -57,6 +57,23 @@ fn every_transport_both_ways() {
     }
 }
 
+/// What comes down is the stream: the answer that opens it is none of it, and not lost either.
+#[test]
+fn every_datagram_of_a_stream_is_counted_once() {
+    let server = Server::start(options()).unwrap();
+    let slow = Some(Rate::from_bits_per_second(200_000));
+    let plan = BulkPlan {
+        transfer: Transfer { rate: slow, ..transfer(Transport::Udp) },
+        ..plan(Transport::Udp)
+    };
+    let done = bulk::measure(&connect(&server), &plan, &mut |_| {}).unwrap();
+    for found in &done.result.runs[0].directions {
+        let counts = found.datagrams.unwrap().counts;
+        assert!(counts.received > 5, "{found:?}");
+        assert_eq!((counts.sent, found.datagrams.unwrap().lost), (counts.received, 0), "{found:?}");
+    }
+}
+
 #[test]
 fn the_servers_rate_holds_for_connections_too() {
     let max_rate = Some(Rate::from_bits_per_second(4_000_000));
