@@ -54,6 +54,16 @@ fn a_broadcast_is_one_datagram_between_namespaces() {
     }
 }
 
+/// Each of many namespaces knows the addresses of all others. The kernel keeps a thousand that were asked for on the
+/// wire, in all of them together.
+#[test]
+fn more_nodes_meet_than_the_kernel_keeps_addresses_for() {
+    let host = Host::beside();
+    let run = ["cluster", "run", "--json", "--nodes", "36", "--test", "halo:rounds=2"];
+    let Some(said) = well(&host, &[&run[..], &["--buffers", "210"]].concat()) else { return };
+    assert_eq!(said["outcomes"].as_array().unwrap().len(), 36);
+}
+
 #[test]
 fn every_test_ends_well_among_processes() {
     let host = Host::beside();

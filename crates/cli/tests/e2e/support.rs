@@ -221,17 +221,6 @@ impl Running {
         }
     }
 
-    /// Waits until there are so many lines on standard output.
-    pub fn await_printed(&mut self, lines: usize) {
-        let until = Instant::now() + LIMIT;
-        while self.printed.lines().count() < lines {
-            match self.stdout.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(line) => self.printed.push_str(&line),
-                Err(error) => panic!("no {lines} lines ({error}): {}", self.printed),
-            }
-        }
-    }
-
     /// The same, or its end, whichever comes first; tells whether it was the line.
     pub fn await_line_or_end(&mut self, part: &str) -> bool {
         let until = Instant::now() + LIMIT;
@@ -244,6 +233,17 @@ impl Running {
             }
         }
         false
+    }
+
+    /// Waits until there are so many lines on standard output.
+    pub fn await_printed(&mut self, lines: usize) {
+        let until = Instant::now() + LIMIT;
+        while self.printed.lines().count() < lines {
+            match self.stdout.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(line) => self.printed.push_str(&line),
+                Err(error) => panic!("no {lines} lines ({error}): {}", self.printed),
+            }
+        }
     }
 
     /// Lines that it has told so far on standard error, as far as they were waited for.
