@@ -29,6 +29,8 @@ fn every_transport_one_outstanding() {
         );
         let far = result.far_counts.as_ref().unwrap();
         assert_eq!((far.received, far.duplicates), (32, 0), "{transport}");
+        // A datagram for each answer. URP has its own, and a connection none.
+        assert!(transport != Transport::Udp || far.sent == 32, "{far:?}");
         assert_eq!(result.sizes.len(), 4);
         assert!(result.sizes.iter().all(|size| size.figures.response_ms.unwrap().count == 8));
         assert_eq!(result.clock.is_some(), transport != Transport::Urp);
