@@ -12,9 +12,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use trunkline_core::{Rate, Span};
-use trunkline_netns::{Namespace, Replacements, SpawnOptions, spawn};
+use trunkline_netns::{Namespace, Patience, Replacements, SpawnOptions, listening, spawn};
 
 /// A program that runs in a namespace.
 pub struct Program {
@@ -142,17 +142,16 @@ pub fn terminal_reaches_programs() -> bool {
     File::open("/dev/tty").is_ok_and(|tty| tcgetpgrp(tty).is_ok_and(|group| group == getpgrp()))
 }
 
-/// Waits until some program in `namespace` listens for TCP or has a UDP socket, at most `patience`,
-/// or until `given_up` says that it will not. Ports of `ours` do not count.
+/// Waits until some program in `namespace` listens for TCP or has a UDP socket, as long as there is patience with it, or
+/// until `given_up` says that it will not. Ports of `ours` do not count. Answers whether one listens.
 pub fn wait_for_listener(
     namespace: &Namespace,
     ours: &[u16],
-    patience: Duration,
     mut given_up: impl FnMut() -> bool,
 ) -> Result<bool, Failure> {
-    let until = Instant::now() + patience;
-    while Instant::now() < until {
-        if namespace.run(|| anyone_listens(ours))? {
+    let mut patience = Patience::begin(namespace);
+    while patience.lasts() {
+        if listening(namespace)?.iter().any(|port| !ours.contains(port)) {
             return Ok(true);
         }
         if given_up() {
@@ -163,41 +162,9 @@ pub fn wait_for_listener(
     Ok(false)
 }
 
-/// Looks into the calling thread's namespace.
-fn anyone_listens(ours: &[u16]) -> bool {
-    const LISTEN: &str = "0A";
-    // Of UDP; a socket that is connected serves nobody.
-    const UNCONNECTED: &str = "07";
-    let state_is = |table: &str, state: &str| {
-        let text = std::fs::read_to_string(format!("/proc/thread-self/net/{table}"));
-        text.unwrap_or_default()
-            .lines()
-            .skip(1)
-            .filter(|line| line.split_whitespace().nth(3) == Some(state))
-            .any(|line| local_port(line).is_none_or(|port| !ours.contains(&port)))
-    };
-    state_is("tcp", LISTEN)
-        || state_is("tcp6", LISTEN)
-        || state_is("udp", UNCONNECTED)
-        || state_is("udp6", UNCONNECTED)
-}
-
-/// The port in the second field of a line of `/proc/net/tcp` and its like, such as `0100007F:1F90`.
-fn local_port(line: &str) -> Option<u16> {
-    let (_, port) = line.split_whitespace().nth(1)?.rsplit_once(':')?;
-    u16::from_str_radix(port, 16).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_port_of_a_socket_is_read() {
-        let line = "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000";
-        assert_eq!(local_port(line), Some(8080));
-        assert_eq!(local_port("rubbish"), None);
-    }
 
     #[test]
     fn quantities_in_place_of_a_program_are_told_their_option() {

@@ -34,7 +34,8 @@ use trunkline_scenario::PathSpec;
 pub struct Args {
     #[command(flatten)]
     pub(crate) path: PathArgs,
-    /// Run COMMAND (by sh -c) at the far end, and start the program when it listens
+    /// Run COMMAND (by sh -c) at the far end, and start the program when it listens (or after 3 s in which it does
+    /// not; later, up to 60 s, if it is still computing)
     #[arg(long, value_name = "COMMAND", help_heading = "Ends")]
     peer: Option<String>,
     /// Another far host, NAME, behind a path of its own: 'NAME delay=270ms rate=10mbit'; {NAME} and
@@ -63,8 +64,6 @@ Examples:
   trunkline shell --delay 30ms --link 'satellite delay=270ms' \\
       -- ping -c 3 {satellite}";
 
-/// The time that a peer may take until it listens.
-const PATIENCE: Duration = Duration::from_secs(2);
 /// A path is fast from this sum of its rates on, in bits per second.
 const FAST: u64 = 400_000_000;
 /// The time between two looks at the emulator and the capture.
@@ -192,7 +191,10 @@ fn in_company(
     let told = sender.clone();
     caught.watch(move |signal| told.send(Event::Signal(signal)).is_ok())?;
     let peer = match &args.peer {
-        Some(text) => Some(start_peer(text, (hosts, reach), (names, paths), (&sender, &events))?),
+        Some(text) => {
+            let asked = (text.as_str(), args.emulator.quiet);
+            Some(start_peer(asked, (hosts, reach), (names, paths), (&sender, &events))?)
+        }
         None => None,
     };
     let (words, command) = near_command(args, names, paths);
@@ -233,7 +235,7 @@ fn report(
 }
 
 fn start_peer(
-    text: &str,
+    (text, quiet): (&str, bool),
     (hosts, reach): (&Hosts, &Reach),
     (names, paths): (&[String], &[PathSpec]),
     (sender, events): (&Sender<Event>, &Receiver<Event>),
@@ -243,13 +245,16 @@ fn start_peer(
     let ended = report(sender, Event::PeerEnded);
     let program = Program::start(hosts.far(0), command, (true, reach.files()), ended)?;
     let mut early = None;
-    wait_for_listener(hosts.far(0), &reach.ports(), PATIENCE, || {
+    let listens = wait_for_listener(hosts.far(0), &reach.ports(), || {
         early = events.try_recv().ok();
         early.is_some()
     })?;
     match early {
         Some(Event::PeerEnded(status)) => outcome(&format!("peer '{text}'"), status)?,
         Some(Event::Signal(signal)) => return Err(Failure::interrupted(signal)),
+        None if !listens && !quiet => {
+            output::tell("the peer listens at no port so far: the program starts all the same");
+        }
         Some(Event::CommandEnded(_)) | None => {}
     }
     Ok(program)

@@ -44,6 +44,7 @@ mod receive;
 mod redirect;
 mod resolvers;
 mod routes;
+mod server;
 mod socket;
 mod state;
 mod sweep;
@@ -69,6 +70,7 @@ pub use privilege::{Privilege, enter_user_namespace_if_needed};
 pub use process::{SpawnOptions, kill_processes_in, processes_in, spawn};
 pub use redirect::{Destination, Redirection, Redirections, TakenIn, Transport};
 pub use resolvers::{RESOLVERS, name_servers};
+pub use server::{Patience, listening};
 pub use socket::{
     SocketOption, TcpInfo, original_destination, set_socket_option, socket_option, tcp_info,
 };

@@ -140,3 +140,29 @@ fn a_long_conversation_over_one_connection() {
     assert!(seconds >= 100.0 * 0.004, "{seconds} s for 100 round trips of 4 ms");
     assert!(outcome.lane("up").count("delivered") >= 100);
 }
+
+/// A Java machine, or any interpreter on a busy machine.
+#[test]
+fn a_server_that_computes_before_it_listens_is_waited_for() {
+    let host = Host::beside();
+    if !installed(&["python3", "curl"]) {
+        return;
+    }
+    let busy = "while time.monotonic() < end: pass\n";
+    let serve = "http.server.test(http.server.SimpleHTTPRequestHandler, port=8000)";
+    let script = format!("import http.server, time\nend = time.monotonic() + 5\n{busy}{serve}");
+    let peer = format!("exec python3 -c '{script}'");
+    let client = ["--peer", &peer, "--", "curl", "-sI", "http://{peer}:8000/"];
+    let Some(outcome) = host.run_well(&[&PATH, &client[..]].concat()) else { return };
+    assert!(outcome.stdout.starts_with("HTTP/1.0 200 OK"), "{outcome:#?}");
+    assert!(!outcome.stderr.contains("the peer listens at no port"), "{outcome:#?}");
+}
+
+#[test]
+fn a_peer_that_never_listens_is_told() {
+    let host = Host::beside();
+    let client = ["--peer", "exec sleep 60", "--", "true"];
+    let Some(outcome) = host.run_well(&[&PATH, &client[..]].concat()) else { return };
+    let told = "trunkline: the peer listens at no port so far: the program starts all the same";
+    assert!(outcome.stderr.contains(told), "{outcome:#?}");
+}

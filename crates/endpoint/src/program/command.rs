@@ -3,7 +3,6 @@
 
 use crate::EndpointError;
 use crate::plan::FlowPlan;
-use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU16, Ordering};
 use trunkline_netns::Namespace;
@@ -185,30 +184,6 @@ fn next_port() -> u16 {
     PORTS.start + NEXT.fetch_add(1, Ordering::Relaxed) % count
 }
 
-/// The ports of a namespace on which something waits: TCP sockets that listen, UDP sockets that are bound.
-pub(crate) fn listening(namespace: &Namespace) -> Result<BTreeSet<u16>, EndpointError> {
-    Ok(namespace.run(|| {
-        let tables = [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")];
-        let read = |(name, state)| {
-            // A kernel without IPv6 has no such table. The process's own would be the main thread's.
-            let text = std::fs::read_to_string(format!("/proc/thread-self/net/{name}"));
-            ports_of(&text.unwrap_or_default(), state)
-        };
-        tables.into_iter().flat_map(read).collect()
-    })?)
-}
-
-/// Local ports of the sockets in `state`, from a table of `/proc/net`.
-fn ports_of(table: &str, state: &str) -> Vec<u16> {
-    let port = |line: &str| {
-        let mut words = line.split_whitespace().skip(1);
-        let (local, _, found) = (words.next()?, words.next()?, words.next()?);
-        let (_, port) = local.rsplit_once(':')?;
-        u16::from_str_radix(port, 16).ok().filter(|_| found == state)
-    };
-    table.lines().skip(1).filter_map(port).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,12 +222,5 @@ mod tests {
         assert!(told("awk '{print $1}' {peer} ${HOME}", Some("x {own} {port} {}")).is_empty());
         let notes = told("ping {per}", Some("x {prt}"));
         assert!(notes.len() == 2 && notes[0].starts_with("'{per}'"), "{notes:?}");
-    }
-
-    #[test]
-    fn the_kernels_tables_are_read() {
-        let table = "  sl  local_address rem_address   st tx_queue\n   0: 0100007F:4E21 00000000:0000 0A 0\n   \
-                     1: 0100007F:4E22 0100007F:1F90 01 0\n";
-        assert_eq!(ports_of(table, "0A"), [0x4e21]);
     }
 }

@@ -8,7 +8,7 @@ use crate::plan::FlowPlan;
 use crate::run::FlowRun;
 use crate::{EndpointError, clock};
 use child::{Child, Ending};
-use command::{Commands, listening};
+use command::Commands;
 use results::{Outcome, read};
 pub use results::{Printed, read_printed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
@@ -17,9 +17,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use trunkline_core::{Span, Time};
 use trunkline_engine::Note;
+use trunkline_netns::{Patience, listening};
 
-/// The time that a server may take until it listens. Some never do.
-const SERVER_PATIENCE: Span = Span::from_secs(3);
 /// The time between two looks at a program that is awaited.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -135,8 +134,8 @@ impl Stage {
         let namespace = &self.plan.destination.namespace;
         let before = listening(namespace)?;
         let mut server = Child::start(namespace, command)?;
-        let limit = clock::now() + SERVER_PATIENCE;
-        while clock::now() < limit {
+        let mut patience = Patience::begin(namespace);
+        while patience.lasts() {
             let ended = server.ended();
             let now = listening(namespace)?;
             let own = now.contains(&self.commands.port);
