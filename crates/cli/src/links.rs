@@ -1,11 +1,12 @@
 //! Further paths in the same run, and the names of their far ends.
 
 use crate::failure::Failure;
+use crate::options::unambiguous;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::str::FromStr;
 use trunkline_dataplane::hosts::{addresses, machine_addresses};
-use trunkline_scenario::{PathSpec, Settings};
+use trunkline_scenario::{PathSpec, SettingError, Settings};
 
 /// A further path as the command line gives it: words that are no setting first, then settings.
 #[derive(Debug, Clone)]
@@ -29,17 +30,22 @@ impl FromStr for ExtraLink {
         let name = words.next().filter(|name| is_name(name)).ok_or_else(|| {
             format!("'{text}' names no link: write a name of letters, digits and _ and its settings, such as 'satellite delay=270ms'")
         })?;
-        let mut chosen = Settings::default();
-        for setting in settings {
-            match setting.strip_prefix("preset=") {
-                Some(preset) => chosen.start_from(preset),
-                None => chosen.add_pair(setting),
-            }
-            .map_err(|error| error.to_string())?;
-        }
-        let path = chosen.resolve().map_err(|error| error.to_string())?;
+        let path = path_of(&settings)?;
         Ok(ExtraLink { name, words: words.collect(), path })
     }
+}
+
+/// The path that settings describe, of which `preset=NAME` is one.
+fn path_of(settings: &[&str]) -> Result<PathSpec, String> {
+    let told = |error: SettingError| error.to_string();
+    let pairs: Result<Vec<_>, _> = settings.iter().map(|word| Settings::pair(word)).collect();
+    let pairs = pairs.map_err(told)?;
+    pairs.iter().try_for_each(|(name, value)| unambiguous(name, value))?;
+    let (presets, pairs): (Vec<_>, Vec<_>) = pairs.into_iter().partition(|it| it.0 == "preset");
+    let mut chosen = Settings::of_one_source(pairs).map_err(told)?;
+    let presets = Settings::of_one_source(presets).map_err(told)?;
+    presets.iter().try_for_each(|(_, name)| chosen.start_from(name)).map_err(told)?;
+    chosen.resolve().map_err(told)
 }
 
 /// The machine that all this runs on, in a program's arguments.
@@ -109,8 +115,20 @@ mod tests {
     fn links_are_a_name_and_settings() {
         let link: ExtraLink = "satellite preset=geo-satellite up-delay=280ms".parse().unwrap();
         assert_eq!((link.name.as_str(), link.path.up.delay), ("satellite", Span::from_millis(280)));
-        for bad in ["", "delay=3ms", "a/b delay=3ms", "sat delay=3", "sat nope=3", "sat preset=x25"]
-        {
+        let link: ExtraLink = "satellite up-delay=280ms delay=270ms".parse().unwrap();
+        let delays = (link.path.up.delay, link.path.down.delay);
+        assert_eq!(delays, (Span::from_millis(280), Span::from_millis(270)));
+        for bad in [
+            "",
+            "delay=3ms",
+            "a/b delay=3ms",
+            "sat delay=3",
+            "sat nope=3",
+            "sat preset=x25",
+            "sat preset=dsl preset=lte",
+            "sat delay=3ms delay=4ms",
+            "sat limit=100",
+        ] {
             assert!(bad.parse::<ExtraLink>().is_err(), "{bad}");
         }
     }

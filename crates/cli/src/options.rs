@@ -36,11 +36,15 @@ const WHOLE: [(&str, &str, &str); 3] = [
 ];
 
 /// Refuses what means something else to who knows `tc`: a limit without a unit, which is packets there and bytes in files;
-/// a share of 1, which is 1 % there and all in files.
-fn unambiguous(name: &str, value: &str) -> Result<(), clap::Error> {
+/// a share of 1, which is 1 % there and all in files. Of a schedule, so each of its settings.
+pub fn unambiguous(name: &str, value: &str) -> Result<(), String> {
     let number = value.parse::<u64>().unwrap_or(0);
     let packets = ["pkts", "pkt", "packets", "packet"].iter().find_map(|it| value.strip_suffix(it));
     let told = match (plain(name), number) {
+        ("schedule", _) => {
+            let pairs = value.split([';', ' ', '\t', '\n']).filter_map(|it| it.split_once('='));
+            return pairs.into_iter().try_for_each(|(name, value)| unambiguous(name, value));
+        }
         ("limit", _) if packets.is_some() => {
             format!("takes packets as {}p", packets.unwrap_or_default().trim())
         }
@@ -52,13 +56,17 @@ fn unambiguous(name: &str, value: &str) -> Result<(), clap::Error> {
                 "is packets to tc and bytes to others: write {value}p for packets, or {value}B for bytes"
             )
         }
+        ("output-buffer", 1..) => format!("has no unit: write {value}B for bytes"),
         ("loss" | "duplicate", 1) => {
             "is 1 in a hundred to tc and all to others: write 1%, or 100%".to_owned()
         }
+        ("reorder", _) if value.starts_with("1:") => {
+            let late = &value[2..];
+            format!("is 1 in a hundred to tc and all to others: write 1%:{late}, or 100%:{late}")
+        }
         _ => return Ok(()),
     };
-    let text = format!("--{name}: '{value}' {told}");
-    Err(clap::Error::raw(clap::error::ErrorKind::ValueValidation, text))
+    Err(format!("{name}: '{value}' {told}"))
 }
 
 /// Whether a text is two quantities with a stroke between them, such as `10mbit/2mbit`.
@@ -99,6 +107,10 @@ pub fn is_setting(name: &str) -> bool {
         || SETTINGS.iter().any(|setting| setting.name == plain(name))
         || ALIASES.iter().any(|(alias, _)| of_both(alias))
         || WHOLE.iter().any(|(whole, ..)| of_both(whole))
+}
+
+fn wrong_value(told: &str) -> clap::Error {
+    clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("--{told}"))
 }
 
 fn plain(name: &str) -> &str {
@@ -152,7 +164,7 @@ impl FromArgMatches for PathArgs {
             for setting in SETTINGS {
                 let name = format!("{prefix}{}", setting.name);
                 if let Some(value) = given(&name) {
-                    unambiguous(&name, value)?;
+                    unambiguous(&name, value).map_err(|told| wrong_value(&told))?;
                     settings.add(&name, value);
                 }
             }

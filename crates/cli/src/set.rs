@@ -1,6 +1,7 @@
 //! `trunkline set`: change a running path.
 
 use crate::failure::Failure;
+use crate::options::unambiguous;
 use crate::{output, show};
 use trunkline_control::{Client, SetRequest};
 use trunkline_core::Span;
@@ -41,12 +42,17 @@ pub struct Args {
     json: bool,
 }
 
+/// The settings, each of which can mean one thing only.
+fn given(words: &[String]) -> Result<Settings, String> {
+    let pairs: Result<Vec<_>, _> = words.iter().map(|word| Settings::pair(word)).collect();
+    let pairs = pairs.map_err(|error| error.to_string())?;
+    pairs.iter().try_for_each(|(name, value)| unambiguous(name, value))?;
+    Settings::of_one_source(pairs).map_err(|error| error.to_string())
+}
+
 /// Sends the change and prints the settings in force.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let mut settings = Settings::default();
-    for pair in &args.settings {
-        settings.add_pair(pair).map_err(Failure::wrong_use)?;
-    }
+    let settings = given(&args.settings).map_err(Failure::wrong_use)?;
     let request = SetRequest {
         settings: settings.iter().map(|(name, value)| (name.into(), value.into())).collect(),
         link: args.link.clone(),
@@ -58,5 +64,27 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         output::line(&serde_json::to_string_pretty(&description)?)
     } else {
         output::line(show::settings(&description).trim_end())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_mean_two_things_is_refused() {
+        let told = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+            given(&words).err().unwrap_or_default()
+        };
+        for (words, part) in [
+            (&["loss=1"][..], "loss: '1' is 1 in a hundred to tc"),
+            (&["delay=5ms", "down-limit=100"], "down-limit: '100' is packets to tc"),
+            (&["delay=5ms", "loss=1%", "delay=6ms"], "delay is given twice"),
+            (&["delay"], "write name=value"),
+        ] {
+            assert!(told(words).contains(part), "{words:?}: {}", told(words));
+        }
+        assert_eq!(told(&["loss=1%", "limit=100p", "up-loss=0.5"]), "");
     }
 }

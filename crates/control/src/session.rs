@@ -37,8 +37,8 @@ impl Controller for SessionController {
 
     fn set(&self, request: SetRequest) -> Result<Value, String> {
         let session = self.console.session().ok_or(NOTHING_AT_WORK)?;
-        let mut settings = Settings::default();
-        request.settings.iter().for_each(|(name, value)| settings.add(name, value));
+        let given = request.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let settings = Settings::of_one_source(given).map_err(|error| error.to_string())?;
         let after = request.after.unwrap_or_default();
         session
             .change(request.link.as_deref(), &settings, after)

@@ -86,6 +86,12 @@ pub enum SettingError {
         /// The text found.
         text: String,
     },
+    /// The same setting more than once.
+    #[error("{name} is given twice: leave one out")]
+    Twice {
+        /// The setting.
+        name: String,
+    },
     /// No such preset.
     #[error("there is no preset '{name}': `trunkline presets` lists {known}")]
     Preset {
@@ -119,10 +125,37 @@ impl Settings {
     /// # Errors
     /// If there is no `=`.
     pub fn add_pair(&mut self, pair: &str) -> Result<(), SettingError> {
-        let (name, value) =
-            pair.split_once('=').ok_or_else(|| SettingError::Form { text: pair.to_string() })?;
-        self.add(name.trim(), value.trim());
+        let (name, value) = Settings::pair(pair)?;
+        self.add(name, value);
         Ok(())
+    }
+
+    /// The settings that one source gives, such as a command's words: one for a direction wins over a plain one,
+    /// whichever stands first.
+    ///
+    /// # Errors
+    /// If a setting is given twice.
+    pub fn of_one_source<'a>(
+        given: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Settings, SettingError> {
+        let mut settings = Settings::default();
+        for (name, value) in given {
+            if settings.iter().any(|(known, _)| known == name) {
+                return Err(SettingError::Twice { name: name.to_string() });
+            }
+            settings.add(name, value);
+        }
+        settings.0.sort_by_key(|(name, _)| split(name).0.len() == 1);
+        Ok(settings)
+    }
+
+    /// Name and value of `name=value`.
+    ///
+    /// # Errors
+    /// If there is no `=`.
+    pub fn pair(pair: &str) -> Result<(&str, &str), SettingError> {
+        let parts = pair.split_once('=').map(|(name, value)| (name.trim(), value.trim()));
+        parts.ok_or_else(|| SettingError::Form { text: pair.to_string() })
     }
 
     /// Puts the settings of the preset called `name` before all others.
@@ -320,6 +353,19 @@ mod tests {
 
     fn split(pairs: &str) -> Result<PathSpec, SettingError> {
         resolve(&pairs.split(';').collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn of_one_source_the_direction_wins_wherever_it_stands() {
+        for given in
+            [[("up-delay", "5ms"), ("delay", "9ms")], [("delay", "9ms"), ("up-delay", "5ms")]]
+        {
+            let path = Settings::of_one_source(given).unwrap().resolve().unwrap();
+            let delays = (path.up.delay, path.down.delay);
+            assert_eq!(delays, (Span::from_millis(5), Span::from_millis(9)));
+        }
+        let twice = Settings::of_one_source([("delay", "5ms"), ("delay", "9ms")]);
+        assert_eq!(twice, Err(SettingError::Twice { name: "delay".into() }));
     }
 
     #[test]

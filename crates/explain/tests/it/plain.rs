@@ -86,6 +86,17 @@ fn ideal_hosts_far_apart_are_bound_by_distance_and_their_transfers_by_the_window
 }
 
 #[test]
+fn of_a_window_that_is_not_varied_it_is_not_said_that_nothing_can_be_bought() {
+    let traffic = bulk("bytes = '300kB'\ntransport = { kind = 'selective-repeat', frames = 3 }");
+    let explanation =
+        explain(&scenario("rate = '10Mbit/s'\ndelay = '100ms'", &traffic), &Simulator).unwrap();
+    assert_eq!(binds(&explanation, "bulk"), Binding::One(Constraint::Distance));
+    let told = text(&explanation).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("which is not varied"), "{told}");
+    assert!(!told.contains("nothing can be bought"), "{told}");
+}
+
+#[test]
 fn a_pace_is_bound_by_nothing() {
     let traffic = "[[traffic]]\nname = 'paced'\nkind = 'paced'\nfrom = 'a'\nto = 'b'\nsize = 100\n\
                    rate = '10kbit/s'\nduration = '5s'\n";

@@ -11,7 +11,7 @@ keys! {
     /// Carrier sense with collision detection and truncated binary exponential back-off (IEEE 802.3 §4).
     pub struct CsmaCdSettings {
         /// Bits of a slot: a frame lasts one at least, and back-off is counted in them.
-        slot_bits: u32 = 512, "slot_bits" in BITS;
+        slot_bits: u32 = 512, "slot_bits" in SLOTS;
         /// Bits that a station still sends when it has found a collision.
         jam_bits: u32 = 32, "jam_bits" in BITS;
         /// Bits that a station sends in front of the jam in any case.
@@ -26,6 +26,7 @@ keys! {
 }
 
 const BITS: RangeInclusive<u32> = 0..=1 << 20;
+const SLOTS: RangeInclusive<u32> = 1..=1 << 20;
 const ATTEMPTS: RangeInclusive<u32> = 1..=1 << 16;
 const DOUBLINGS: RangeInclusive<u32> = 0..=32;
 
