@@ -43,7 +43,8 @@ pub fn unambiguous(name: &str, value: &str) -> Result<(), String> {
     let told = match (plain(name), number) {
         ("schedule", _) => {
             let pairs = value.split([';', ' ', '\t', '\n']).filter_map(|it| it.split_once('='));
-            return pairs.into_iter().try_for_each(|(name, value)| unambiguous(name, value));
+            let mut checked = pairs.map(|(name, value)| unambiguous(name, value));
+            return checked.try_for_each(|it| it.map_err(|told| format!("{name}: {told}")));
         }
         ("limit", _) if packets.is_some() => {
             format!("takes packets as {}p", packets.unwrap_or_default().trim())
