@@ -46,11 +46,14 @@ impl RateLaw {
         match self {
             RateLaw::Fixed => Start { spacing: Spacing::Bursts, burst: terms.burst, train: 0 },
             RateLaw::Adaptive => {
-                let round = round.unwrap_or(Span::from_millis(200)).as_nanos() / 1_000_000;
-                let interval = round.clamp(10, 2000) as u16;
-                let burst = Burst { size: TRAIN, interval };
-                Start { spacing: Spacing::Even, burst, train: TRAIN }
+                Start { spacing: Spacing::Even, burst: first_burst(round), train: TRAIN }
             }
         }
     }
+}
+
+/// The burst of an end that knows nothing of the path but how long the first round trip took: a train in each.
+pub(super) fn first_burst(round: Option<Span>) -> Burst {
+    let round = round.unwrap_or(Span::from_millis(200)).as_nanos() / 1_000_000;
+    Burst { size: TRAIN, interval: round.clamp(10, 2000) as u16 }
 }

@@ -101,6 +101,8 @@ pub struct Receiver {
     told: Option<Span>,
     /// The message that carries the newest offer, until it is acknowledged.
     offered: Option<u16>,
+    /// The pace that the sender has told since it took up the newest offer, and the newest message that it had heard then.
+    kept: Option<(Burst, u16)>,
     keepalive: Span,
     /// What has happened.
     pub received: Received,
@@ -140,6 +142,7 @@ impl Receiver {
             law,
             told: None,
             offered: None,
+            kept: None,
             keepalive,
             received: Received::default(),
         }
@@ -194,6 +197,7 @@ impl Receiver {
     pub fn receive(&mut self, now: Time, data: &Data, is_right: bool) -> Option<Placed> {
         let told = (!self.dialect.is_classic()).then_some(data.burst);
         self.acknowledged(now, data.ack, told, false);
+        self.is_capped_anew(data.ack, data.burst);
         self.is_probed(now);
         self.log.paid(data.bytes, self.control.least(), self.control.round());
         if !is_right {
@@ -356,6 +360,7 @@ impl Receiver {
         }
         if self.offered.is_some_and(|it| high.wrapping_sub(it) < 1 << 15) {
             self.offered = None;
+            self.kept = told.map(|burst| (burst, high));
             self.law.taken_up(told);
         }
         self.control_due = (!self.log.is_empty()).then(|| now + self.control.value());

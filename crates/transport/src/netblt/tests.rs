@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use trunkline_core::{Seed, Span, Time};
 
+mod caps;
 mod opening;
 mod parity;
 
@@ -154,6 +155,17 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
 /// Runs a transfer of `data`, sent by the active end if `write`. Answers both ends, and the longest time for which an end that had not
 /// ended heard nothing.
 fn run(data: &[u8], write: bool, habits: Habits, fates: &[Fate]) -> ([End; 2], Span) {
+    let (ends, silence, _) = run_with(data, write, habits, (fates, None));
+    (ends, silence)
+}
+
+/// The same, and the sender's cap becomes another one at a time. Answers also when all was over.
+fn run_with(
+    data: &[u8],
+    write: bool,
+    habits: Habits,
+    (fates, mut change): (&[Fate], Option<(Time, Burst)>),
+) -> ([End; 2], Span, Time) {
     let limits = Limits { parity: true, ..Limits::default() };
     let active = Connection::open(Time::ZERO, terms(write), PORTS, habits);
     let mut ends = [
@@ -182,8 +194,13 @@ fn run(data: &[u8], write: bool, habits: Habits, fates: &[Fate]) -> ([End; 2], S
         }
         let comes = way.keys().next().map(|key: &(Time, u64)| key.0);
         let due = ends.iter().filter_map(|end| end.connection.as_ref()?.deadline()).min();
-        let Some(next) = comes.into_iter().chain(due).min() else { break };
+        let changes = change.map(|it| it.0);
+        let Some(next) = comes.into_iter().chain(due).chain(changes).min() else { break };
         now = now.max(next);
+        if let Some((_, cap)) = change.take_if(|it| it.0 <= now) {
+            let senders = ends.iter_mut().filter_map(|it| it.connection.as_mut()?.sender());
+            senders.for_each(|it| it.set_cap(cap));
+        }
         for (end, heard) in ends.iter().zip(&heard) {
             let is_open = end.connection.is_some() && end.ending().is_none();
             silence = silence.max(if is_open { now.since(*heard) } else { Span::ZERO });
@@ -196,7 +213,7 @@ fn run(data: &[u8], write: bool, habits: Habits, fates: &[Fate]) -> ([End; 2], S
             ends.iter_mut().filter_map(|it| it.connection.as_mut()).for_each(|it| it.expire(now));
         }
     }
-    (ends, silence)
+    (ends, silence, now)
 }
 
 fn stream(len: usize) -> Vec<u8> {

@@ -25,6 +25,7 @@ use super::order::Order;
 use super::rates::{burst, bytes_in, per_second, rate_of};
 use super::window::{Least, Losses, MOST_RATE, OwnLoss, Window};
 use super::{Arrival, Law, on_path};
+use crate::netblt::habits::first_burst;
 use crate::netblt::wire::{Burst, Dialect, Terms};
 use trunkline_core::{Span, Time};
 
@@ -247,11 +248,12 @@ impl Adaptive {
         matches!(self.phase, Phase::Start | Phase::More(_)) && self.sent < self.offered
     }
 
-    /// All that a cap lets go comes through. A little more stays offered, so that the cap decides; more is not known of the path, and not
-    /// offered if the cap is lifted.
+    /// All that a cap lets go comes through. A little more stays offered, so that the cap decides, and as much as any sender begins with:
+    /// more is not known of the path, and not offered if the cap is lifted.
     fn keep_to_cap(&mut self) {
         self.rate = self.sent;
-        self.try_more(self.step());
+        let begins = rate_of(first_burst(self.latest), self.packet);
+        self.try_more(self.step().max(begins.saturating_sub(self.rate)));
     }
 
     /// A stretch of the beginning, or of a trial, ends.
@@ -464,6 +466,13 @@ impl Law for Adaptive {
         self.window = Window::default();
         let own = told.filter(|&it| it.size > 0 && it != self.offer());
         self.sent = own.map_or(self.offered, |it| rate_of(it, self.packet).min(self.offered));
+    }
+
+    /// A stretch of packets from before and from now on would tell nothing.
+    fn capped_anew(&mut self, told: Burst) {
+        if self.in_force {
+            self.taken_up(Some(told));
+        }
     }
 
     fn offer(&self) -> Burst {

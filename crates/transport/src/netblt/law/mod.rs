@@ -48,6 +48,8 @@ pub trait Law: fmt::Debug + Send {
     /// The sender has taken up an offer that was new: from now on its packets come at that pace, or in the burst that it tells, which is
     /// slower if it keeps to a cap of its own. Not all packets tell it.
     fn taken_up(&mut self, _told: Option<Burst>) {}
+    /// The sender tells another burst although nothing was offered: the cap of its own has become another one.
+    fn capped_anew(&mut self, _told: Burst) {}
     /// The offer that every OK and RESEND is to carry.
     fn offer(&self) -> Burst;
     /// The time within which the next packet comes if the sender has one.

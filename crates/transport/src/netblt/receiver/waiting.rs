@@ -63,6 +63,19 @@ impl Receiver {
         }
     }
 
+    /// The sender keeps to another pace although nothing else was offered: the cap of its own has become another one. A packet that others have overtaken tells the pace of before, and was sent when less had been heard.
+    pub(super) fn is_capped_anew(&mut self, high: u16, told: Burst) {
+        let Some((burst, heard)) = &mut self.kept else { return };
+        let is_newest = high.wrapping_sub(*heard) < 1 << 15;
+        if self.offered.is_some() || !is_newest {
+            return;
+        }
+        *heard = high;
+        if std::mem::replace(burst, told) != told {
+            self.law.capped_anew(told);
+        }
+    }
+
     /// Data packets of RFC 998 tell no pace. As long as nothing is known of it, a sender begins with a train in each round trip.
     pub(super) fn guess_pace(&mut self, round: Span) {
         if self.dialect.is_classic() && self.told.is_none() {
