@@ -16,7 +16,7 @@ use trunkline_core::Span;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetRequest {
-    /// Names and values, in the order in which they were given; no name twice.
+    /// Names and values, in the order in which they were given; no name twice. One for a direction wins over a plain one.
     #[serde(serialize_with = "write_settings", deserialize_with = "read_settings")]
     pub settings: Vec<(String, String)>,
     /// The path that is meant, by its name, if a run has several.

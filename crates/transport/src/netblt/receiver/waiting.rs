@@ -141,7 +141,10 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::netblt::law::Law;
     use crate::netblt::wire::{Data, Dialect, NullAck, Terms};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
 
     /// A receiver of eight packets that has said so, and when it is heard.
     fn waiting() -> (Receiver, Time) {
@@ -240,5 +243,45 @@ mod tests {
         let (alone, probed) = (says(Span::from_secs(20)), says(Span::from_millis(250)));
         assert!(alone <= 16, "{alone}");
         assert!((36..=60).contains(&probed), "{probed}");
+    }
+
+    /// Counts how often a law hears that a cap has become another one.
+    #[derive(Debug)]
+    struct Hears(Arc<AtomicU32>);
+
+    impl Law for Hears {
+        fn capped_anew(&mut self, _told: Burst) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+        fn offer(&self) -> Burst {
+            Burst { size: 9, interval: 10 }
+        }
+        fn quantum(&self) -> Span {
+            TICK
+        }
+    }
+
+    /// What overtaken packets tell is of before, and what is told while an offer is on its way is answered by that.
+    #[test]
+    fn a_cap_that_becomes_another_one_is_heard_once() {
+        let (mut receiver, _) = waiting();
+        let heard = Arc::new(AtomicU32::new(0));
+        receiver.law = Box::new(Hears(Arc::clone(&heard)));
+        let [slow, fast, faster] = [1, 5, 9].map(|size| Burst { size, interval: 10 });
+        let mut hears = |receiver: &mut Receiver, high, told| {
+            receiver.is_capped_anew(high, told);
+            heard.load(Ordering::Relaxed)
+        };
+        // Nothing has been taken up.
+        assert_eq!(hears(&mut receiver, 5, fast), 0);
+        receiver.kept = Some((slow, 5));
+        assert_eq!(hears(&mut receiver, 5, slow), 0);
+        assert_eq!(hears(&mut receiver, 6, fast), 1);
+        assert_eq!(hears(&mut receiver, 6, fast), 1);
+        assert_eq!(hears(&mut receiver, 5, slow), 1);
+        receiver.offered = Some(7);
+        assert_eq!(hears(&mut receiver, 6, faster), 1);
+        receiver.offered = None;
+        assert_eq!(hears(&mut receiver, 7, faster), 2);
     }
 }
