@@ -268,7 +268,7 @@ mod tests {
         let heard = Arc::new(AtomicU32::new(0));
         receiver.law = Box::new(Hears(Arc::clone(&heard)));
         let [slow, fast, faster] = [1, 5, 9].map(|size| Burst { size, interval: 10 });
-        let mut hears = |receiver: &mut Receiver, high, told| {
+        let hears = |receiver: &mut Receiver, high, told| {
             receiver.is_capped_anew(high, told);
             heard.load(Ordering::Relaxed)
         };
