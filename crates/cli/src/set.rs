@@ -80,11 +80,14 @@ mod tests {
         for (words, part) in [
             (&["loss=1"][..], "loss: '1' is 1 in a hundred to tc"),
             (&["delay=5ms", "down-limit=100"], "down-limit: '100' is packets to tc"),
+            (&["up-reorder=1:5ms"], "write 1%:5ms, or 100%:5ms"),
+            (&["output-buffer=5"], "write 5B"),
+            (&["schedule=0s loss=1%; 5s limit=100"], "schedule: limit: '100' is packets to tc"),
             (&["delay=5ms", "loss=1%", "delay=6ms"], "delay is given twice"),
             (&["delay"], "write name=value"),
         ] {
             assert!(told(words).contains(part), "{words:?}: {}", told(words));
         }
-        assert_eq!(told(&["loss=1%", "limit=100p", "up-loss=0.5"]), "");
+        assert_eq!(told(&["loss=1%", "limit=100p", "up-loss=0.5", "reorder=1%:5ms"]), "");
     }
 }

@@ -33,7 +33,7 @@ fn ports_of(table: &str, state: &str) -> Vec<u16> {
     table.lines().skip(1).filter_map(port).collect()
 }
 
-/// The time that every server has. Some programs never listen.
+/// The time that every server has (a choice, as are the three that follow). Some programs never listen.
 const LEAST: Duration = Duration::from_secs(3);
 /// The time that one has which still computes: a Java machine, an interpreter on a busy machine.
 const MOST: Duration = Duration::from_secs(60);

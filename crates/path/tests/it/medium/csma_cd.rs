@@ -167,3 +167,15 @@ fn a_cable_on_which_collisions_would_be_missed_is_refused() {
     let endless = MediumSpec { rate: None, ..ethernet(0) };
     assert!(endless.check().unwrap_err().to_string().contains("give a rate"));
 }
+
+/// Nobody would hear a collision in time, and all frames would be lost.
+#[test]
+fn a_slot_has_a_bit_at_least() {
+    let with = |slot: &str| MediumSpec {
+        access: AccessSpec::read("csma-cd", slot).unwrap(),
+        ..ethernet(0)
+    };
+    let refused = with("slot_bits=0").check().unwrap_err().to_string();
+    assert!(refused.contains("slot_bits"), "{refused}");
+    assert_eq!(with("slot_bits=1").check(), Ok(()));
+}
