@@ -59,7 +59,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         numbers[3] = if me == 0 { 20.0 } else { 0.0 };
         let line = Line { me, numbers, sweeps: 0, leftward: EventId(0) };
         let layer = Careful::new(NodeId(me), &cluster, &CarefulSettings::default())?;
-        nodes.push(Node::new(in_rounds(line, NODES, cluster.frame), Box::new(layer)));
+        let program = in_rounds(line, NodeId(me), NODES, cluster.frame);
+        nodes.push(Node::new(program, Box::new(layer)));
     }
     for node in Network::default().run(nodes)? {
         node.verdict()?;

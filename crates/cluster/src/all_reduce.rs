@@ -56,7 +56,7 @@ impl Description for AllReduce {
     }
 
     fn program(&self, me: NodeId, nodes: u16, frame: u32) -> Box<dyn Program> {
-        in_rounds(Reduction::new(*self, me, nodes), nodes, frame)
+        in_rounds(Reduction::new(*self, me, nodes), me, nodes, frame)
     }
 }
 

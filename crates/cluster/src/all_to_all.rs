@@ -38,7 +38,7 @@ impl Description for AllToAll {
 
     fn program(&self, me: NodeId, nodes: u16, frame: u32) -> Box<dyn Program> {
         let cut = Cut { bytes: self.bytes, frame };
-        scripted(Exchange { test: *self, me, nodes, cut, round: 0 }, nodes)
+        scripted(Exchange { test: *self, me, nodes, cut, round: 0 }, me, nodes)
     }
 }
 

@@ -76,7 +76,7 @@ impl Description for Flood {
     fn program(&self, me: NodeId, nodes: u16, _: u32) -> Box<dyn Program> {
         let (frame, bytes) = (4 * self.words, 4 * self.words * self.fragments);
         let cut = Cut { bytes, frame };
-        scripted(Torrent { test: *self, me, nodes, cut, event: 0 }, nodes)
+        scripted(Torrent { test: *self, me, nodes, cut, event: 0 }, me, nodes)
     }
 }
 

@@ -38,7 +38,7 @@ impl Description for Halo {
     }
 
     fn program(&self, me: NodeId, nodes: u16, frame: u32) -> Box<dyn Program> {
-        scripted(Torus::new(*self, me, nodes, Cut { bytes: self.bytes, frame }), nodes)
+        scripted(Torus::new(*self, me, nodes, Cut { bytes: self.bytes, frame }), me, nodes)
     }
 }
 

@@ -37,7 +37,7 @@ impl Description for Incast {
 
     fn program(&self, me: NodeId, nodes: u16, frame: u32) -> Box<dyn Program> {
         let cut = Cut { bytes: self.bytes, frame };
-        scripted(Funnel { test: *self, me, nodes, cut, round: 0 }, nodes)
+        scripted(Funnel { test: *self, me, nodes, cut, round: 0 }, me, nodes)
     }
 }
 

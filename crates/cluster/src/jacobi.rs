@@ -63,7 +63,7 @@ impl Description for Jacobi {
     }
 
     fn program(&self, me: NodeId, nodes: u16, frame: u32) -> Box<dyn Program> {
-        scripted(Iteration::new(*self, me, nodes, frame), nodes)
+        scripted(Iteration::new(*self, me, nodes, frame), me, nodes)
     }
 }
 

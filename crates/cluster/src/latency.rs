@@ -55,7 +55,7 @@ impl Description for Latency {
 
     fn program(&self, me: NodeId, nodes: u16, frame: u32) -> Box<dyn Program> {
         let cut = Cut { bytes: 4 * self.words, frame };
-        scripted(Round { test: *self, me, nodes, cut, round: 0 }, nodes)
+        scripted(Round { test: *self, me, nodes, cut, round: 0 }, me, nodes)
     }
 }
 

@@ -31,11 +31,17 @@ pub trait Rounds: fmt::Debug + Send {
     }
 }
 
-/// The program of a node that works in rounds, in a cluster of so many nodes whose frames hold `frame` bytes of payload.
+/// The program of node `me`, which works in rounds, in a cluster of so many nodes whose frames hold `frame` bytes of payload.
 ///
-/// It ends with a crowd event of empty messages, beyond what is measured.
-pub fn in_rounds(rounds: impl Rounds + 'static, nodes: u16, frame: u32) -> Box<dyn Program> {
-    scripted(Messages::new(rounds, frame), nodes)
+/// Up to 64 nodes end, beyond what is measured, with two events of empty messages: a word of node 0, upon which the others
+/// know that its laps are over, and a crowd, upon which each knows that all have come to their end.
+pub fn in_rounds(
+    rounds: impl Rounds + 'static,
+    me: NodeId,
+    nodes: u16,
+    frame: u32,
+) -> Box<dyn Program> {
+    scripted(Messages::new(rounds, frame), me, nodes)
 }
 
 /// The operations of a round, done in the order in which they are planned.

@@ -31,12 +31,14 @@ pub(crate) trait Script: fmt::Debug + Send {
     }
 }
 
-/// A script at work. Behind its end it adds a crowd event of empty messages, beyond what is measured: whoever has received
-/// them knows that all other nodes have come to their end, and a traditional layer's last fragments are acknowledged by them.
-/// Of more than [`MOST_CLOSING`] nodes it adds none: the crowd would be more messages than the test.
+/// A script at work. Behind its end it adds two events of empty messages: a word of node 0, for which all others wait, since
+/// what is measured are node 0's laps and nothing else may go on while the last of them lasts; and a crowd. Whoever has
+/// received the crowd's messages knows that all other nodes have come to their end, and a traditional layer's last fragments
+/// are acknowledged by them. Of more than [`MOST_CLOSING`] nodes it adds none: the crowd would be more messages than the test.
 #[derive(Debug)]
 pub(crate) struct Scripted<S> {
     script: S,
+    me: NodeId,
     nodes: u16,
     ops: VecDeque<Op>,
     state: State,
@@ -47,30 +49,36 @@ pub(crate) struct Scripted<S> {
 /// Most nodes that end with a crowd (a choice).
 const MOST_CLOSING: u16 = 64;
 
+/// The events at the end: node 0's word, and the crowd.
+pub(crate) const CLOSING_EVENTS: u32 = 2;
+
+/// The node that takes the laps.
+const MEASURES: NodeId = NodeId(0);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// The script goes on.
     Runs,
-    /// It has ended; this is the closing event.
+    /// It has ended; this is the first closing event.
     Closes(EventId),
     Ended,
 }
 
-/// The program of a script, in a cluster of so many nodes.
-pub(crate) fn scripted(script: impl Script + 'static, nodes: u16) -> Box<dyn Program> {
-    Box::new(Scripted::new(script, nodes))
+/// The program of node `me` by a script, in a cluster of so many nodes.
+pub(crate) fn scripted(script: impl Script + 'static, me: NodeId, nodes: u16) -> Box<dyn Program> {
+    Box::new(Scripted::new(script, me, nodes))
 }
 
 impl<S: Script> Scripted<S> {
-    pub fn new(script: S, nodes: u16) -> Scripted<S> {
+    pub fn new(script: S, me: NodeId, nodes: u16) -> Scripted<S> {
         let (ops, ledger) = (VecDeque::new(), Ledger::default());
-        Scripted { script, nodes, ops, state: State::Runs, ledger, wrong: None }
+        Scripted { script, me, nodes, ops, state: State::Runs, ledger, wrong: None }
     }
 
     fn received(&mut self, delivery: &Delivery) -> Result<(), String> {
         self.ledger.note(delivery)?;
         match self.state {
-            State::Closes(event) if event == delivery.event => match delivery.data.len() {
+            State::Closes(first) if first <= delivery.event => match delivery.data.len() {
                 0 => Ok(()),
                 bytes => Err(format!("the closing message of {} has {bytes} bytes", delivery.from)),
             },
@@ -91,15 +99,23 @@ impl<S: Script> Scripted<S> {
     }
 
     fn close(&mut self) {
-        let event = self.script.end();
-        self.state = State::Closes(event);
-        if (2..=MOST_CLOSING).contains(&self.nodes) {
-            let flags = Flags { last: true, crowd: true, large: false };
-            let to = Destination::All;
-            let empty = Fragment { to, event, flags, following: 0, data: Bytes::new() };
-            self.ops.push_back(Op::Send(empty));
-            self.ops.extend((1..self.nodes).map(|_| Op::Receive(Source::Any, event)));
+        let word = self.script.end();
+        self.state = State::Closes(word);
+        if !(2..=MOST_CLOSING).contains(&self.nodes) {
+            return;
         }
+        let empty = |event, crowd| {
+            let flags = Flags { last: true, crowd, large: false };
+            let (to, data) = (Destination::All, Bytes::new());
+            Op::Send(Fragment { to, event, flags, following: 0, data })
+        };
+        self.ops.push_back(match self.me {
+            MEASURES => empty(word, false),
+            _ => Op::Receive(Source::Node(MEASURES), word),
+        });
+        let crowd = EventId(word.0 + 1);
+        self.ops.push_back(empty(crowd, true));
+        self.ops.extend((1..self.nodes).map(|_| Op::Receive(Source::Any, crowd)));
     }
 }
 
@@ -225,7 +241,7 @@ mod tests {
 
     #[test]
     fn the_verdict_is_the_first_error() {
-        let mut program = Scripted::new(Picky(0), 1);
+        let mut program = Scripted::new(Picky(0), NodeId(0), 1);
         for _ in 0..2 {
             program.next(Outcome::Received(delivery(0, Status::NodeDone)));
         }

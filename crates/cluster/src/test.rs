@@ -8,6 +8,7 @@ use crate::halo::Halo;
 use crate::incast::Incast;
 use crate::jacobi::Jacobi;
 use crate::latency::Latency;
+use crate::script::CLOSING_EVENTS;
 use crate::throughput::Throughput;
 use std::fmt;
 use trunkline_transport::cstar::NodeId;
@@ -39,7 +40,7 @@ pub(crate) trait Description: Sized {
         Ok(())
     }
 
-    /// The events that it takes, but for a closing one.
+    /// The events that it takes, but for those at its end.
     fn events(&self, nodes: u16) -> u64;
 
     /// The laps that node 0 takes.
@@ -111,7 +112,7 @@ macro_rules! tests {
             }
 
             /// The program of node `me` of `nodes`, whose frames have `frame` bytes of payload at most. Behind the last lap
-            /// it ends with a crowd event of empty messages.
+            /// up to 64 nodes end with two events of empty messages, as [`in_rounds`](crate::in_rounds) tells.
             pub fn program(&self, me: NodeId, nodes: u16, frame: u32) -> Box<dyn Program> {
                 match self { $(Test::$Test(it) => it.program(me, nodes, frame),)+ }
             }
@@ -120,7 +121,7 @@ macro_rules! tests {
                 match self { $(Test::$Test(_) => $Test::LEAST_NODES,)+ }
             }
 
-            /// The events that it takes, but for a closing one.
+            /// The events that it takes, but for those at its end.
             fn events(&self, nodes: u16) -> u64 {
                 match self { $(Test::$Test(it) => it.events(nodes),)+ }
             }
@@ -228,7 +229,7 @@ impl Test {
         if nodes < least {
             return Err(format!("{name} needs {least} nodes: give more"));
         }
-        if self.events(nodes) >= u64::from(u32::MAX) {
+        if self.events(nodes) + u64::from(CLOSING_EVENTS) > u64::from(u32::MAX) {
             return Err(format!("{name} takes more than 2^32 events: give fewer rounds"));
         }
         self.check_own(nodes, frame)

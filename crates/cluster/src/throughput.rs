@@ -53,7 +53,7 @@ impl Description for Throughput {
 
     fn program(&self, me: NodeId, nodes: u16, frame: u32) -> Box<dyn Program> {
         let cut = Cut { bytes: 4 * self.words, frame };
-        scripted(Chain { test: *self, me, nodes, cut, message: 0 }, nodes)
+        scripted(Chain { test: *self, me, nodes, cut, message: 0 }, me, nodes)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::str::FromStr;
 use trunkline_netns::Mac;
 
@@ -65,17 +65,34 @@ pub enum Place {
 }
 
 impl FromStr for Place {
-    type Err = std::convert::Infallible;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Place, Self::Err> {
-        let group = || {
-            let (address, group) = text.split_once('@')?;
-            let group = group.parse().ok().filter(Ipv4Addr::is_multicast)?;
-            Some(Place::Group(address.parse().ok()?, group))
+    /// A text with a colon is no device, as the kernel allows none in a name.
+    fn from_str(text: &str) -> Result<Place, String> {
+        let Some((address, group)) = text.split_once('@').filter(|_| text.contains(':')) else {
+            return match text.parse() {
+                Ok(address) => Ok(Place::Udp(address)),
+                Err(_) if text.contains(':') || text.parse::<IpAddr>().is_ok() => {
+                    Err(listening_at(text))
+                }
+                Err(_) => Ok(Place::Device(text.to_owned())),
+            };
         };
-        let udp = text.parse().ok().map(Place::Udp);
-        Ok(udp.or_else(group).unwrap_or_else(|| Place::Device(text.to_owned())))
+        let address = address.parse().map_err(|_| listening_at(address))?;
+        let group = group.parse().ok().filter(Ipv4Addr::is_multicast).ok_or_else(|| {
+            format!(
+                "'{group}' is no IPv4 multicast group: give one of 224.0.0.0 to 239.255.255.255"
+            )
+        })?;
+        Ok(Place::Group(address, group))
     }
+}
+
+/// Why a text is no address to listen at.
+fn listening_at(text: &str) -> String {
+    format!(
+        "'{text}' is neither ADDRESS:PORT nor a device: give an IP address of this machine and a port up to 65535, like 0.0.0.0:7714"
+    )
 }
 
 impl fmt::Display for Place {
@@ -102,6 +119,21 @@ mod tests {
         assert_eq!("127.0.0.1:1".parse(), Ok(Place::Udp(([127, 0, 0, 1], 1).into())));
         let place: Place = "10.0.0.1:7@239.1.2.3".parse().unwrap();
         assert!(matches!(place, Place::Group(..)) && place.to_string() == "10.0.0.1:7@239.1.2.3");
-        assert!(matches!("10.0.0.1:7@10.0.0.2".parse(), Ok(Place::Device(_))), "no group");
+    }
+
+    #[test]
+    fn what_is_neither_an_address_nor_a_device_is_told_apart() {
+        for (text, says) in [
+            ("10.0.0.1:7@10.0.0.2", "'10.0.0.2' is no IPv4 multicast group"),
+            ("10.0.0.1:7@300.1.1.1", "'300.1.1.1' is no IPv4 multicast group"),
+            ("10.0.0.1:70000@239.1.2.3", "'10.0.0.1:70000' is neither"),
+            ("10.0.0.1:70000", "a port up to 65535"),
+            ("localhost:7714", "give an IP address"),
+            ("10.0.0.1", "neither ADDRESS:PORT nor a device"),
+        ] {
+            let error = text.parse::<Place>().unwrap_err();
+            assert!(error.contains(says), "{text}: {error}");
+        }
+        assert_eq!("wg@home".parse(), Ok(Place::Device("wg@home".into())));
     }
 }

@@ -5,7 +5,7 @@ use super::{Common, failure};
 use crate::failure::Failure;
 use crate::output;
 use std::io::{BufRead, stdin};
-use std::net::ToSocketAddrs;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
@@ -193,14 +193,25 @@ fn peers(args: &Args, carrier: &Carrier, stop: &Arc<AtomicBool>) -> Result<Vec<A
 }
 
 fn resolved(place: &Place, text: &str) -> Result<Address, Failure> {
-    let (found, wanted) = match place {
-        Place::Udp(_) | Place::Group(..) => {
-            let found = text.to_socket_addrs().ok().and_then(|mut all| all.next());
-            (found.map(Address::Udp), "address with a port")
+    match place {
+        Place::Udp(_) | Place::Group(..) => looked_up(text).map(Address::Udp),
+        Place::Device(_) => {
+            let wanted = "no Ethernet address like 02:74:00:00:00:01";
+            text.parse().map_err(|_| Failure::wrong_use(format!("--peers: '{text}' is {wanted}")))
         }
-        Place::Device(_) => (text.parse().ok(), "Ethernet address like 02:74:00:00:00:01"),
-    };
-    found.ok_or_else(|| Failure::wrong_use(format!("--peers: '{text}' is no {wanted}")))
+    }
+}
+
+/// The first address of `HOST:PORT`.
+fn looked_up(text: &str) -> Result<SocketAddr, Failure> {
+    let (host, port) = text.rsplit_once(':').unwrap_or((text, ""));
+    if host.is_empty() || port.parse::<u16>().is_err() {
+        let remedy = "give ADDRESS:PORT, with a port up to 65535";
+        return Err(Failure::wrong_use(format!("--peers: '{text}' has no port: {remedy}")));
+    }
+    let missing = |why: String| Failure::failed(format!("--peers: no address of '{host}': {why}"));
+    let mut found = text.to_socket_addrs().map_err(|error| missing(error.to_string()))?;
+    found.next().ok_or_else(|| missing("there is none".into()))
 }
 
 /// Says it in a line of JSON.
