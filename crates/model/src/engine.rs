@@ -11,6 +11,7 @@ use crate::speech::Packet;
 use crate::throughput::Throughput;
 use crate::transfer::{Whole, interval_terms, limit_terms, whole_terms};
 use crate::way::{Resource, line_name};
+use crate::when::heeded;
 use crate::{listed, paced, run, serial, tcp};
 use trunkline_core::Span;
 use trunkline_engine::{Engine, EngineError, EngineName, Note, NoteKind, Pace, Run};
@@ -62,31 +63,47 @@ fn run_of(network: &Network<'_>) -> Run {
     run::build(network, &predictions_of(network))
 }
 
-/// The same of a lowered scenario. Traffic is gone through in the order of names: who shares a line is asked so.
+/// What is found of one traffic.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Found {
+    pub list: Vec<Prediction>,
+    /// Assumptions made, and what no formula covers.
+    pub notes: Vec<Note>,
+}
+
+/// The same of a lowered scenario. Notes come in the order of names.
 fn predictions_of(network: &Network<'_>) -> Predictions {
+    let together = (0..network.scenario().traffic.len()).map(|index| found(network, index));
+    let mut each = heeded(network, together.collect());
     let mut all = Predictions::default();
-    let mut lists: Vec<Vec<Prediction>> = network.traffic().indices().map(|_| Vec::new()).collect();
     for index in network.traffic().indices() {
-        let mut notes = Vec::new();
-        let result = predict_traffic(network, index, &mut lists[index], &mut notes);
-        // What holds for writes of several sizes is said once.
-        for (place, note) in notes.iter().enumerate() {
-            if !notes[..place].contains(note) {
-                all.notes.push(note.clone());
-            }
-        }
-        if let Err(why) = result {
-            let name = &network.scenario().traffic[index].name;
-            let text = format!("no formula covers {why}");
-            all.notes.push(Note::of_traffic(name, NoteKind::NotCovered, text));
-        }
+        all.notes.append(&mut each[index].notes);
     }
     for cluster in &network.scenario().clusters {
         let text = "no formula covers clusters";
         all.notes.push(Note::of_traffic(&cluster.name, NoteKind::NotCovered, text));
     }
-    all.list = lists.into_iter().flatten().collect();
+    all.list = each.into_iter().flat_map(|found| found.list).collect();
     all
+}
+
+/// What is found of traffic number `index`, if all traffic is there from first to last.
+pub(crate) fn found(network: &Network<'_>, index: usize) -> Found {
+    let mut found = Found::default();
+    let mut notes = Vec::new();
+    let result = predict_traffic(network, index, &mut found.list, &mut notes);
+    // What holds for writes of several sizes is said once.
+    for note in notes {
+        if !found.notes.contains(&note) {
+            found.notes.push(note);
+        }
+    }
+    if let Err(why) = result {
+        let name = &network.scenario().traffic[index].name;
+        let text = format!("no formula covers {why}");
+        found.notes.push(Note::of_traffic(name, NoteKind::NotCovered, text));
+    }
+    found
 }
 
 fn predict_traffic(

@@ -26,6 +26,7 @@ mod throughput;
 mod transfer;
 mod units;
 mod way;
+mod when;
 
 pub use engine::{Formulas, predict, predictions};
 pub use prediction::{Figure, Prediction, Predictions, Term, What};

@@ -5,7 +5,7 @@ use crate::prediction::{Prediction, Predictions};
 use trunkline_core::{Counts, Span, Time};
 use trunkline_engine::{EngineName, Pace, Run};
 use trunkline_measure::{LinkRun, Sample, Step, TrafficRun};
-use trunkline_scenario::{Lane, Network, Traffic};
+use trunkline_scenario::{Lane, Network, Traffic, Workload};
 
 /// The run that shows what was predicted.
 pub(crate) fn build(network: &Network<'_>, predictions: &Predictions) -> Run {
@@ -39,17 +39,33 @@ fn traffic_run(
 ) -> TrafficRun {
     let traffic = &network.scenario().traffic[index];
     let Traffic { name, count, workload, .. } = traffic;
+    let apart = apart(traffic);
+    let starting = |flow: u32, sample: &Sample| {
+        let later = apart.scaled(flow.into(), 1);
+        let [intended, start, end] =
+            [sample.intended, sample.start, sample.end].map(|it| it + later);
+        Sample { flow, intended, start, end, ..sample.clone() }
+    };
     let own = predictions.list.iter().filter(|p| &p.traffic == name && p.what.is_measured());
     TrafficRun {
         name: name.clone(),
         transport: traffic.spoken(),
         samples: own
             .filter_map(|prediction| sample(prediction, places))
-            .flat_map(|sample| (0..*count).map(move |flow| Sample { flow, ..sample.clone() }))
+            .flat_map(|sample| (0..*count).map(move |flow| starting(flow, &sample)))
             .collect(),
         amounts: workload.is_greedy(),
         rounds: rounds(network, index).into_iter().collect(),
         ..TrafficRun::default()
+    }
+}
+
+/// How far the measurements of a traffic's flows lie apart: single transfers as their starts do. All else is of the time in
+/// which all flows are there.
+fn apart(traffic: &Traffic) -> Span {
+    match traffic.workload {
+        Workload::Bulk { repeat: 1, .. } | Workload::Push { repeat: 1, .. } => traffic.stagger,
+        _ => Span::ZERO,
     }
 }
 

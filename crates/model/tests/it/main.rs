@@ -15,4 +15,5 @@ mod published_vandewater1988;
 mod small_transfers;
 mod tcp;
 mod transfers;
+mod when;
 mod windows;

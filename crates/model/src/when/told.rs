@@ -1,0 +1,210 @@
+//! What is told of a traffic whose others come and go.
+
+use super::Scenes;
+use super::clock::{Course, Stretch};
+use crate::engine::Found;
+use crate::prediction::{Figure, Prediction, Term, What};
+use std::collections::BTreeMap;
+use trunkline_core::Span;
+use trunkline_engine::{Note, NoteKind};
+use trunkline_scenario::Workload;
+
+/// A share of a work below which nothing is told of it (a choice).
+const TRIFLE: f64 = 0.05;
+/// By how much of a flow's time others of its traffic may differ without a word (a choice).
+const ALIKE: f64 = 0.05;
+/// Parts of a second into which shares are divided.
+const PARTS: u64 = 1_000_000_000;
+
+/// A part of a flow's work in which the same is found of it.
+struct Part {
+    /// Of the work, or of its time if that is stated.
+    share: f64,
+    /// Those beside it, in words.
+    beside: String,
+    found: Found,
+}
+
+impl Scenes<'_> {
+    /// What is found of a traffic along a course; `None` if it is never under way.
+    pub(super) fn told(&mut self, traffic: usize, course: &Course) -> Option<Found> {
+        let own = (0..self.plans.len()).filter(|&flow| self.plans[flow].traffic == traffic);
+        let length = |flow: &usize| course.stretches[*flow].iter().map(|it| it.lasts).sum::<f64>();
+        let mut flows: Vec<usize> = own.filter(|flow| length(flow) > 0.0).collect();
+        flows.sort_by(|a, b| length(a).total_cmp(&length(b)));
+        let flow = *flows.get(flows.len().checked_sub(1)? / 2)?;
+        let mut found = self.of_flow(traffic, &course.stretches[flow], course);
+        let (least, most) = (length(&flows[0]), length(&flows[flows.len() - 1]));
+        if most - least > ALIKE * length(&flow) && self.transfers(traffic) {
+            let [least, most] = [least, most].map(seconds);
+            let text = format!(
+                "the flow in the middle; they begin apart, and take from {least} to {most}"
+            );
+            found.notes.push(self.note(traffic, text));
+        }
+        Some(found)
+    }
+
+    /// Whether what is measured of a traffic is the time of one transfer.
+    fn transfers(&self, traffic: usize) -> bool {
+        matches!(
+            self.network.scenario().traffic[traffic].workload,
+            Workload::Bulk { repeat: 1, .. } | Workload::Push { repeat: 1, .. }
+        )
+    }
+
+    fn note(&self, traffic: usize, text: String) -> Note {
+        let name = &self.network.scenario().traffic[traffic].name;
+        Note::of_traffic(name, NoteKind::Assumed, text)
+    }
+
+    /// What is found of each of a flow's works, in their order. What has the size of no work is told of the first.
+    fn of_flow(&mut self, traffic: usize, stretches: &[Stretch], course: &Course) -> Found {
+        let works = 0..=stretches.iter().map(|it| it.work).max().unwrap_or(0);
+        let of = |work| stretches.iter().filter(move |it| it.work == work).copied();
+        let mut each: Vec<Found> = works
+            .map(|work| self.of_work(traffic, &of(work).collect::<Vec<_>>(), course))
+            .collect();
+        let notes: Vec<Note> = each.iter().flat_map(|found| found.notes.clone()).collect();
+        let mut whole = Found::default();
+        for note in notes {
+            if !whole.notes.contains(&note) {
+                whole.notes.push(note);
+            }
+        }
+        if each.iter().all(|found| found.list == each[0].list) {
+            return Found { list: each.swap_remove(0).list, ..whole };
+        }
+        let sizes = self.sizes(traffic);
+        for (work, found) in each.into_iter().enumerate() {
+            let is_of_it = |it: &Prediction| match sizes.contains(&it.size) {
+                true => sizes.get(work) == Some(&it.size),
+                false => work == 0,
+            };
+            whole.list.extend(found.list.into_iter().filter(is_of_it));
+        }
+        whole
+    }
+
+    /// The sizes of the messages or writes of a traffic's works, if it has several.
+    fn sizes(&self, traffic: usize) -> Vec<u64> {
+        match &self.network.scenario().traffic[traffic].workload {
+            Workload::Interactive { sizes, .. }
+            | Workload::TimedEcho { sizes, .. }
+            | Workload::TimedTransfer { sizes, .. } => sizes.iter().map(|&it| it.into()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What is found of one work.
+    fn of_work(&mut self, traffic: usize, stretches: &[Stretch], course: &Course) -> Found {
+        let mut parts = self.parts(traffic, stretches, course);
+        parts.sort_by(|a, b| b.share.total_cmp(&a.share));
+        let Some(Part { share, beside, found }) = parts.first() else { return Found::default() };
+        let mut found = found.clone();
+        if *share >= 1.0 - TRIFLE {
+            return found;
+        }
+        let blended = if self.transfers(traffic) { blended(&parts) } else { None };
+        let text = match blended {
+            Some(transfer) => {
+                let old = found.list.iter_mut().find(|it| it.what == What::Transfer);
+                let stop = self.network.scenario().stop_after;
+                if transfer.value.time().is_some_and(|time| time <= stop) {
+                    found.notes.retain(|note| note.kind != NoteKind::Unfinished);
+                }
+                if let Some(old) = old {
+                    *old = transfer;
+                }
+                let each =
+                    parts.iter().map(|it| format!("{} of it {}", percent(it.share), it.beside));
+                let each: Vec<String> = each.collect();
+                format!(
+                    "a transfer is made up of parts, and all else is of the first: {}",
+                    each.join(", ")
+                )
+            }
+            None => format!(
+                "as it is {beside}, {} of its time; that others come and go is left out",
+                percent(*share)
+            ),
+        };
+        found.notes.push(self.note(traffic, text));
+        found
+    }
+
+    /// The parts of a work in which something else is found.
+    fn parts(&mut self, traffic: usize, stretches: &[Stretch], course: &Course) -> Vec<Part> {
+        let warm_up = match self.network.scenario().traffic[traffic].workload {
+            Workload::Greedy { warm_up, .. } => warm_up.as_secs_f64(),
+            _ => 0.0,
+        };
+        let by_share = self.transfers(traffic);
+        let mut weights: BTreeMap<usize, f64> = BTreeMap::new();
+        let mut passed = 0.0;
+        for it in stretches {
+            let measured = (passed + it.lasts - warm_up).clamp(0.0, it.lasts);
+            *weights.entry(it.state).or_default() += if by_share { it.share } else { measured };
+            passed += it.lasts;
+        }
+        let whole: f64 = weights.values().sum();
+        let mut parts: Vec<Part> = Vec::new();
+        for (state, weight) in weights {
+            let beside = self.beside(traffic, &course.states[state]);
+            let Some(found) = self.found(&course.states[state], traffic).cloned() else { continue };
+            let share = weight / whole.max(f64::MIN_POSITIVE);
+            match parts.iter_mut().find(|part| part.found.list == found.list) {
+                // The notes are those of the longest.
+                Some(part) if part.share >= share => part.share += share,
+                Some(part) => *part = Part { share: part.share + share, beside, found },
+                None => parts.push(Part { share, beside, found }),
+            }
+        }
+        parts
+    }
+
+    /// Who is there besides a flow of a traffic, in words.
+    fn beside(&self, traffic: usize, state: &[usize]) -> String {
+        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+        for &flow in state {
+            *counts.entry(self.plans[flow].traffic).or_default() += 1;
+        }
+        let own = counts.remove(&traffic).map_or(0, |count| count - 1);
+        let name = |(index, count): (usize, usize)| {
+            let name = &self.network.scenario().traffic[index].name;
+            if count > 1 { format!("{count} of {name}") } else { name.clone() }
+        };
+        let mut names: Vec<String> =
+            (own > 0).then(|| format!("{own} of its own")).into_iter().collect();
+        names.extend(counts.into_iter().map(name));
+        if names.is_empty() { "alone".into() } else { format!("beside {}", names.join(", ")) }
+    }
+}
+
+/// A transfer of which each part passes as found there; `None` if nothing is found of one.
+fn blended(parts: &[Part]) -> Option<Prediction> {
+    let mut whole: Option<Prediction> = None;
+    let mut total = Span::ZERO;
+    for part in parts {
+        let transfer = part.found.list.iter().find(|it| it.what == What::Transfer)?;
+        let share = |span: Span| span.scaled((part.share * PARTS as f64) as u64, PARTS);
+        let terms = transfer.terms.iter().filter(|term| term.cause.is_some()).map(|term| {
+            let numbers = format!("{} ({}) of {}", percent(part.share), part.beside, term.numbers);
+            Term { numbers, value: Figure::Time(share(term.span())), ..term.clone() }
+        });
+        let terms: Vec<Term> = terms.collect();
+        total += terms.iter().map(Term::span).sum::<Span>();
+        let whole =
+            whole.get_or_insert_with(|| Prediction { terms: Vec::new(), ..transfer.clone() });
+        whole.terms.extend(terms);
+    }
+    whole.map(|whole| Prediction { value: Figure::Time(total), ..whole })
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+fn seconds(seconds: f64) -> Span {
+    Span::from_nanos((seconds * 1e9) as u64)
+}
