@@ -61,6 +61,8 @@ pub(super) struct Course {
     pub states: Vec<State>,
     /// By flow.
     pub stretches: Vec<Vec<Stretch>>,
+    /// When each flow began, if it did.
+    pub began: Vec<Option<f64>>,
 }
 
 /// Follows flows until nothing more happens or `stop` seconds have passed. `takes` says how many seconds a work of a flow
@@ -72,7 +74,8 @@ pub(super) fn follow(
 ) -> Course {
     let flows = plans.iter().map(|_| Flow::default()).collect();
     let mut clock = Clock { plans, takes, now: 0.0, flows, known: BTreeMap::new() };
-    let mut course = Course { states: Vec::new(), stretches: vec![Vec::new(); plans.len()] };
+    let stretches = vec![Vec::new(); plans.len()];
+    let mut course = Course { stretches, ..Course::default() };
     // Each round a flow begins, comes to the next work, or ends; or lets another begin.
     let rounds = plans.iter().map(|plan| plan.works.len() + 3).sum::<usize>();
     for _ in 0..rounds {
@@ -85,6 +88,7 @@ pub(super) fn follow(
             break;
         }
     }
+    course.began = clock.flows.iter().map(|flow| flow.met.filter(|_| flow.began)).collect();
     course
 }
 

@@ -48,12 +48,15 @@ fn at_once(mut found: Found) -> Found {
     found
 }
 
-/// Whether starts lie apart by more than a trifle of some work.
+/// Whether starts lie apart by more than a trifle of some work, or hang on others' work.
 fn apart(scenario: &Scenario, together: &[Found]) -> bool {
     let at = |traffic: &Traffic| match traffic.start {
         Start::At(at) => Some(at),
         _ => None,
     };
+    if scenario.traffic.iter().any(|traffic| at(traffic).is_none()) {
+        return true;
+    }
     let first = || scenario.traffic.iter().filter_map(at);
     let between =
         first().max().unwrap_or_default().saturating_sub(first().min().unwrap_or_default());

@@ -3,11 +3,12 @@
 use super::Scenes;
 use super::clock::{Course, Stretch};
 use crate::engine::Found;
+use crate::flow::is_bulk;
 use crate::prediction::{Figure, Prediction, Term, What};
 use std::collections::BTreeMap;
 use trunkline_core::Span;
 use trunkline_engine::{Note, NoteKind};
-use trunkline_scenario::Workload;
+use trunkline_scenario::{Transport, Workload};
 
 /// A share of a work below which nothing is told of it (a choice).
 const TRIFLE: f64 = 0.05;
@@ -25,6 +26,21 @@ struct Part {
     found: Found,
 }
 
+impl Part {
+    /// Takes in a part of which the same is found: it is known by the longer one, and has the notes of both.
+    fn join(&mut self, share: f64, beside: String, found: Found) {
+        if share > self.share {
+            self.beside = beside;
+        }
+        self.share += share;
+        for note in found.notes {
+            if !self.found.notes.contains(&note) {
+                self.found.notes.push(note);
+            }
+        }
+    }
+}
+
 impl Scenes<'_> {
     /// What is found of a traffic along a course; `None` if it is never under way.
     pub(super) fn told(&mut self, traffic: usize, course: &Course) -> Option<Found> {
@@ -35,14 +51,36 @@ impl Scenes<'_> {
         let flow = *flows.get(flows.len().checked_sub(1)? / 2)?;
         let mut found = self.of_flow(traffic, &course.stretches[flow], course);
         let (least, most) = (length(&flows[0]), length(&flows[flows.len() - 1]));
-        if most - least > ALIKE * length(&flow) && self.transfers(traffic) {
-            let [least, most] = [least, most].map(seconds);
+        if !self.transfers(traffic) || found.list.is_empty() {
+            return Some(found);
+        }
+        if most - least > ALIKE * length(&flow) {
+            let [least, most] = [least, most].map(rounded);
             let text = format!(
                 "the flow in the middle; they begin apart, and take from {least} to {most}"
             );
             found.notes.push(self.note(traffic, text));
         }
+        found.notes.extend(self.behind(traffic, flow, (course, length(&flow))));
         Some(found)
+    }
+
+    /// A note if a connection begins when others have had time to fill a queue that it meets.
+    fn behind(&self, traffic: usize, flow: usize, (course, lasts): (&Course, f64)) -> Option<Note> {
+        let scenario = self.network.scenario();
+        if !matches!(*scenario.traffic[traffic].transport, Transport::Tcp(_)) {
+            return None;
+        }
+        let began = course.began[flow]?;
+        let earlier = |other: &usize| {
+            let first = course.began[*other].is_some_and(|it| began - it > ALIKE * lasts);
+            first && is_bulk(&scenario.traffic[self.plans[*other].traffic])
+        };
+        let there = &course.states[course.stretches[flow].first()?.state];
+        there.iter().any(earlier).then(|| {
+            let text = "begins when others have been under way for some time: that it waits in their queue, and has less than its share until windows are even, is left out";
+            self.note(traffic, text.into())
+        })
     }
 
     /// Whether what is measured of a traffic is the time of one transfer.
@@ -98,6 +136,9 @@ impl Scenes<'_> {
 
     /// What is found of one work.
     fn of_work(&mut self, traffic: usize, stretches: &[Stretch], course: &Course) -> Found {
+        if let Some(unknown) = self.unknown(traffic, stretches, course) {
+            return unknown;
+        }
         let mut parts = self.parts(traffic, stretches, course);
         parts.sort_by(|a, b| b.share.total_cmp(&a.share));
         let Some(Part { share, beside, found }) = parts.first() else { return Found::default() };
@@ -116,8 +157,8 @@ impl Scenes<'_> {
                 if let Some(old) = old {
                     *old = transfer;
                 }
-                let each =
-                    parts.iter().map(|it| format!("{} of it {}", percent(it.share), it.beside));
+                let told = parts.iter().filter(|part| part.share >= TRIFLE);
+                let each = told.map(|it| format!("{} of it {}", percent(it.share), it.beside));
                 let each: Vec<String> = each.collect();
                 format!(
                     "a transfer is made up of parts, and all else is of the first: {}",
@@ -131,6 +172,14 @@ impl Scenes<'_> {
         };
         found.notes.push(self.note(traffic, text));
         found
+    }
+
+    /// What is found of a transfer beside those who are there for a part of it, if that is not how long it takes.
+    fn unknown(&mut self, traffic: usize, stretches: &[Stretch], course: &Course) -> Option<Found> {
+        let by_share = self.transfers(traffic);
+        let still = stretches.iter().find(|it| by_share && it.share == 0.0 && it.lasts > 0.0)?;
+        let found = self.found(&course.states[still.state], traffic)?;
+        (!found.list.iter().any(|it| it.what == What::Transfer)).then(|| found.clone())
     }
 
     /// The parts of a work in which something else is found.
@@ -154,9 +203,7 @@ impl Scenes<'_> {
             let Some(found) = self.found(&course.states[state], traffic).cloned() else { continue };
             let share = weight / whole.max(f64::MIN_POSITIVE);
             match parts.iter_mut().find(|part| part.found.list == found.list) {
-                // The notes are those of the longest.
-                Some(part) if part.share >= share => part.share += share,
-                Some(part) => *part = Part { share: part.share + share, beside, found },
+                Some(part) => part.join(share, beside, found),
                 None => parts.push(Part { share, beside, found }),
             }
         }
@@ -205,6 +252,10 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
-fn seconds(seconds: f64) -> Span {
-    Span::from_nanos((seconds * 1e9) as u64)
+/// A time as people write it.
+fn rounded(seconds: f64) -> Span {
+    match seconds {
+        ..1.0 => Span::from_micros((seconds * 1e6).round() as u64),
+        _ => Span::from_millis((seconds * 1e3).round() as u64),
+    }
 }

@@ -119,6 +119,34 @@ fn messages_meet_the_traffic_of_their_time() {
     assert!(queued > free, "{queued:?} {free:?}");
 }
 
+/// A transfer of which no formula knows how long it takes beside others is not taken for one without them.
+#[test]
+fn a_transfer_of_unknown_company_has_no_number() {
+    let greedy = "[[traffic]]\nname = 'g'\nkind = 'greedy'\nfrom = 'a'\nto = 'b'\nduration = '10s'\ntransport = 'tcp'\n";
+    let both = found(&format!("{greedy}{}", urp("one", "start = '1s'")));
+    assert!(both.list.iter().all(|it| it.traffic != "one"), "{both:?}");
+    let told = |it: &&trunkline_engine::Note| it.text.contains("no formula covers the TCP of g");
+    assert_eq!(both.notes.iter().filter(told).count(), 1, "{:?}", both.notes);
+}
+
+/// A connection that begins when another has filled the queue waits there, which the formulas leave out and tell.
+#[test]
+fn a_connection_that_comes_later_is_told_of() {
+    let tcp = |name: &str, start: &str| {
+        bulk(name, "10MB", &format!("transport = 'tcp'\nstart = '{start}'"))
+    };
+    let told = |text: &str, name: &str| {
+        let is_it = |it: &&trunkline_engine::Note| {
+            it.to_string().starts_with(name) && it.text.contains("begins when others")
+        };
+        found(text).notes.iter().filter(is_it).count()
+    };
+    let apart = format!("{}{}", tcp("one", "0s"), tcp("two", "4s"));
+    assert_eq!((told(&apart, "one"), told(&apart, "two")), (0, 1));
+    let together = format!("{}{}", tcp("one", "0s"), tcp("two", "10ms"));
+    assert_eq!(told(&together, "two"), 0);
+}
+
 /// What waits for another traffic's end, or ends with it, keeps its place beside one that starts later.
 #[test]
 fn starts_behind_ends_are_heeded_beside_others() {
