@@ -370,13 +370,7 @@ fn transfer(
     let rate = Throughput::over(cycle.claim.bytes, grant.cycle);
     let limits = limit_terms(&flow.there, cycle);
     list.push(prediction(traffic, size, What::Throughput, Figure::Rate(rate), limits));
-    if let Workload::Bulk { confirm: false, .. } = traffic.workload {
-        notes.push(Note::of_traffic(
-            &traffic.name,
-            NoteKind::Assumed,
-            "ends with its last byte; the last write returns sooner by what the host holds back",
-        ));
-    }
+    notes.extend(unconfirmed(traffic));
     if total > network.scenario().stop_after {
         notes.push(Note::of_traffic(
             &traffic.name,
@@ -390,6 +384,13 @@ fn transfer(
     notes.extend(short_test(traffic, held, cycle.claim.bytes, served.cycle));
     notes.extend(serial::note(network, group, first, (&own, served, total)));
     standing(network, index, group, grant, list, notes);
+}
+
+/// A note if a transfer is timed to its last write's return, which the formulas do not know.
+pub(crate) fn unconfirmed(traffic: &Traffic) -> Option<Note> {
+    let text = "ends with its last byte; the last write returns sooner by what the host holds back";
+    let timed = matches!(traffic.workload, Workload::Bulk { confirm: false, .. });
+    timed.then(|| Note::of_traffic(&traffic.name, NoteKind::Assumed, text))
 }
 
 /// Notes on what windows of several flows do to answers and queues on their way.

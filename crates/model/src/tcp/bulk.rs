@@ -6,6 +6,7 @@ use super::flow::Greedy;
 use super::message::serves_in_turn;
 use super::share::{Regime, Share};
 use super::times::{Before, Test, times};
+use crate::engine::unconfirmed;
 use crate::formula::fairness::effective_ratio;
 use crate::formula::tcp;
 use crate::group::line;
@@ -72,6 +73,7 @@ pub(crate) fn predict(
     }
     let begins = bbr_begins(&traffic.workload, (flow, share), &before, total);
     notes.extend(begins.map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text)));
+    notes.extend(unconfirmed(traffic));
     explain(network, index, (flows, shares), &before, notes);
 }
 

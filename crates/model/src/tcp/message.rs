@@ -1,19 +1,22 @@
 //! Messages and their answers over TCP.
 
-use super::connection::Connection;
+use super::connection::{Connection, Law};
+use super::flow::acknowledgement;
 use super::{Greedy, greedy, meets};
 use crate::engine::{at_once, bursts};
 use crate::flow::{Flow, alongside, is_bulk};
 use crate::group::line;
 use crate::medium::{self, conversation, phase_note};
+use crate::message::Terms;
 use crate::prediction::{Figure, Prediction, What};
+use crate::talk::Talk;
 use crate::tcp::share::{Regime, shares};
 use crate::way::{Resource, Way};
 use std::collections::BTreeSet;
-use trunkline_core::Span;
+use trunkline_core::{Cause, Span};
 use trunkline_engine::{Note, NoteKind};
 use trunkline_path::Sharing;
-use trunkline_scenario::{Network, Transport};
+use trunkline_scenario::{HostPlace, Network, Transport};
 
 /// Round trips of messages of `sizes`, with `answer` to each.
 ///
@@ -51,7 +54,15 @@ pub(crate) fn predict(
             ));
             continue;
         }
-        let terms = conversation(&loaded, (size, answer(size)), (at_once(traffic), false))?;
+        let mut terms = conversation(&loaded, (size, answer(size)), (at_once(traffic), false))?;
+        let mtu = network.scenario().mtu;
+        pacing(&mut terms, &loaded.there, &loaded.back, (&traffic.transport, mtu, size));
+        pacing(
+            &mut terms,
+            &loaded.back,
+            &loaded.there,
+            (&traffic.reply_transport, mtu, answer(size)),
+        );
         medium::in_time(traffic, &loaded, terms.total())?;
         least = least.min(Some(terms.total())).or(Some(terms.total()));
         list.push(Prediction {
@@ -83,6 +94,40 @@ fn in_one_burst(transport: &Transport, mtu: u32, bytes: u32) -> Result<(), Strin
     }
     Ok(())
 }
+
+/// The gain of BBR's start-up, in thousandths.
+const START_UP_GAIN: u64 = 2_885;
+
+/// What BBR spaces the segments of a message by, beyond what they take on the slowest stage. Messages that fit into the first
+/// window never fill the path, so a connection stays in its start-up, and paces by the rate with which that began.
+fn pacing(
+    terms: &mut Terms,
+    there: &Talk<'_>,
+    back: &Talk<'_>,
+    (transport, mtu, bytes): (&Transport, u32, u32),
+) {
+    let Transport::Tcp(settings) = transport else { return };
+    let Ok(tcp) = Connection::of(settings, mtu) else { return };
+    let behind = u64::from(bytes.div_ceil(tcp.payload.max(1)).saturating_sub(1));
+    if tcp.law != Law::Bbr || behind == 0 {
+        return;
+    }
+    let ways = [&there.way, &back.way].map(|way| way.latency(&[acknowledgement(&tcp)]));
+    let round_trip: Span = ways.into_iter().sum();
+    let gap = round_trip.scaled(1_000, START_UP_GAIN * u64::from(tcp.first));
+    let stage = there.block(tcp.payload).spacing;
+    let numbers = format!("{behind} segments x ({round_trip} / (2.885 x {}) - {stage})", tcp.first);
+    let what = (
+        "spaced by BBR",
+        "segments × (round trip / (2.885 × first window) − time on the slowest stage)",
+        PACING,
+    );
+    let place = HostPlace::Pacing.of(&there.from.0.name);
+    let span = gap.saturating_sub(stage).scaled(behind, 1);
+    terms.add(what, &place, Cause::Window, span, numbers);
+}
+
+const PACING: &str = "draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1";
 
 /// The flow beside the scenario's other traffic: behind the queues that transfers over TCP leave.
 fn beside<'a>(

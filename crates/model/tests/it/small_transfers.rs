@@ -281,3 +281,36 @@ fn a_segment_that_is_alone_waits_for_the_receiver() {
         assert!(off < 0.03, "{bytes} in {write}: {formula} {seen}");
     }
 }
+
+/// BBR spaces the segments of a message, and of its answer, by the rate with which its start-up begins.
+#[test]
+fn messages_over_bbr_are_spaced() {
+    for (rate, delay) in [("100M", "150ms"), ("10M", "20ms"), ("1G", "2ms"), ("1M", "50ms")] {
+        let text = format!(
+            "samples = 'all'\nhost = [{{ name = 'a' }}, {{ name = 'b' }}]\n[[link]]\nbetween = ['a', 'b']\nrate = '{rate}bit/s'\ndelay = '{delay}'\n[[traffic]]\nname = 't'\nkind = 'interactive'\nfrom = 'a'\nto = 'b'\nsizes = [100, 2896, 4344, 14000]\nrepeat = 30\nevery = '1s'\ntransport = {{ kind = 'tcp', congestion = 'bbr' }}\n"
+        );
+        let scenario = Scenario::parse(&text, "bbr.toml").unwrap().remove(0);
+        let found = predictions(&scenario).unwrap();
+        let run = trunkline_sim::run(&scenario).unwrap();
+        for size in [100, 2896, 4344, 14_000] {
+            let formula = found.find("t", size, What::RoundTrip).unwrap().value.time().unwrap();
+            let own = run.traffic[0].samples.iter().filter(|it| it.size == size);
+            let mut seen: Vec<f64> = own.map(|it| it.delay().as_secs_f64()).collect();
+            seen.sort_by(f64::total_cmp);
+            let (formula, seen) = (formula.as_secs_f64(), seen[seen.len() / 2]);
+            let off = (formula / seen - 1.0).abs();
+            assert!(off < 0.005, "{size} over {rate}, {delay}: {formula} {seen}");
+        }
+    }
+}
+
+#[test]
+fn a_transfer_that_is_timed_to_its_last_write_is_told() {
+    let notes = |confirm: bool| {
+        let more = format!(" }}\nconfirm = {confirm}\n# ");
+        predictions(&transfer(("linux", 100_000, 4096), (10_000_000, 100), &more)).unwrap().notes
+    };
+    let told =
+        |confirm| notes(confirm).iter().any(|it| it.text.contains("last write returns sooner"));
+    assert!(told(false) && !told(true));
+}
