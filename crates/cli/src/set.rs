@@ -50,7 +50,7 @@ fn given(words: &[String]) -> Result<Settings, String> {
     Settings::of_one_source(pairs).map_err(|error| error.to_string())
 }
 
-/// Sends the change and prints the settings in force.
+/// Sends the change and prints the settings as they are with it.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let settings = given(&args.settings).map_err(Failure::wrong_use)?;
     let request = SetRequest {

@@ -124,6 +124,13 @@ pub fn settings(description: &Value) -> String {
             text.push_str(&format!("{title:>6}: {}\n", link_words(&path[direction])));
         }
     }
+    for change in description["pending"].as_array().into_iter().flatten() {
+        let path = plain(&change["path"]);
+        let of = if path.is_empty() { String::new() } else { format!(" of {path}") };
+        let after = plain(&change["after"]);
+        let after = after.parse().map_or(after, |span: Span| span.rounded().to_string());
+        text.push_str(&format!("in {after}{of}: {}\n", plain(&change["settings"])));
+    }
     text
 }
 

@@ -20,4 +20,4 @@ pub use discovery::{Running, find, find_in, runtime_dir, socket_path, sockets, s
 pub use error::ControlError;
 pub use request::SetRequest;
 pub use server::{Controller, Server, exchange};
-pub use session::{SessionController, description};
+pub use session::{Pending, SessionController, description};

@@ -17,6 +17,7 @@ mod dataplane;
 mod error;
 pub mod hosts;
 mod machine;
+mod paths;
 mod plane;
 mod pool;
 mod scheduling;
@@ -35,13 +36,12 @@ pub use clock::monotonic;
 pub use console::{CaptureRequest, Console, Presence};
 pub use dataplane::{Dataplane, Options, Remote};
 pub use error::DataplaneError;
+pub use paths::{ChangeError, Changed};
 pub use plane::{
     HopSums, LanePlan, LaneResult, Live, MediumPlan, Plane, PlaneLayout, Takes, WayCounts, WayPlan,
     way_mac,
 };
 pub use pool::{Frame, FramePool};
 pub use scheduling::{keep_off, processors};
-pub use session::{
-    ChangeError, Changed, Ended, Plan, Session, SessionOptions, SessionThread, Setup,
-};
+pub use session::{Ended, Plan, Session, SessionOptions, SessionThread, Setup};
 pub use snapshot::{LaneSnapshot, Snapshot};

@@ -5,6 +5,7 @@ use crate::capture::{
 };
 use crate::console::CaptureRequest;
 use crate::dataplane::{Dataplane, Options, Remote};
+use crate::paths::{ChangeError, Changed, Paths};
 use crate::plane::{LanePlan, Live, Plane, PlaneLayout, Takes, WayPlan};
 use crate::snapshot::Snapshot;
 use crate::{DataplaneError, store};
@@ -13,7 +14,7 @@ use std::thread::JoinHandle;
 use trunkline_core::{Span, Time};
 use trunkline_netns::{Namespace, available_memory};
 use trunkline_port::{Backend, Port};
-use trunkline_scenario::{Direction, PathSpec, SettingError, Settings};
+use trunkline_scenario::{Direction, PathSpec, Settings};
 
 /// One path to emulate, and the two devices that it joins.
 pub struct Plan<'a> {
@@ -52,21 +53,10 @@ pub struct SessionOptions {
     pub bound: Span,
 }
 
-/// Settings that were changed while frames passed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
-    /// When they took hold, in the time of [`monotonic`](crate::monotonic).
-    pub at: Time,
-    /// The path's name; empty if the only path has none.
-    pub path: String,
-    /// The settings as they were given, with blanks between them.
-    pub settings: String,
-}
-
 /// Paths that are being emulated.
 pub struct Session {
     remote: Remote,
-    paths: Mutex<Vec<(String, PathSpec)>>,
+    paths: Mutex<Paths>,
     changes: Mutex<Vec<Changed>>,
     live: Arc<Live>,
     arena: u64,
@@ -171,7 +161,7 @@ impl Session {
             .and_then(|thread| thread.spawn(move || dataplane.run()))
             .map_err(DataplaneError::Wait)?;
         let thread = SessionThread { thread: Some(thread), remote: remote.clone(), capture };
-        let (paths, changes) = (Mutex::new(paths), Mutex::default());
+        let (paths, changes) = (Mutex::new(Paths::new(paths)), Mutex::default());
         let session =
             Session { remote, paths, changes, live, arena, lanes, backends, devices, origin };
         Ok((session, thread))
@@ -205,9 +195,14 @@ impl Session {
         self.remote.stop();
     }
 
-    /// The paths as set now, with their names.
+    /// The paths as they are set now, with their names.
     pub fn paths(&self) -> Vec<(String, PathSpec)> {
-        locked(&self.paths).clone()
+        locked(&self.paths).at(crate::clock::monotonic())
+    }
+
+    /// The changes that are still to come, in the order of time.
+    pub fn pending(&self) -> Vec<Changed> {
+        locked(&self.paths).pending(crate::clock::monotonic())
     }
 
     /// The names of the lanes, as snapshots and captures have them.
@@ -237,12 +232,8 @@ impl Session {
         after: Span,
     ) -> Result<PathSpec, ChangeError> {
         let at = crate::clock::monotonic() + after;
-        let changed = self.change_at(name, settings, at)?;
-        let only = || locked(&self.paths).first().map(|(name, _)| name.clone()).unwrap_or_default();
-        let path = name.map_or_else(only, str::to_string);
-        let words: Vec<String> =
-            settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        locked(&self.changes).push(Changed { at, path, settings: words.join(" ") });
+        let (changed, noted) = self.change_noted(name, settings, at)?;
+        locked(&self.changes).push(noted);
         Ok(changed)
     }
 
@@ -257,57 +248,29 @@ impl Session {
         settings: &Settings,
         at: Time,
     ) -> Result<PathSpec, ChangeError> {
+        self.change_noted(name, settings, at).map(|(changed, _)| changed)
+    }
+
+    fn change_noted(
+        &self,
+        name: Option<&str>,
+        settings: &Settings,
+        at: Time,
+    ) -> Result<(PathSpec, Changed), ChangeError> {
         let mut paths = locked(&self.paths);
-        let index = find(&paths, name)?;
-        let mut changed = paths.clone();
-        let changes = changed[index].1.change(settings)?;
-        // Scenarios reckon with what hosts can have under way, and begin with less than this if queues are long.
-        let needed = store::required(changed.iter().map(|(_, path)| path));
-        if needed > self.arena.max(store::required(paths.iter().map(|(_, path)| path))) {
+        let (then, plan) = paths.planned(name, settings, at)?;
+        if then.needed > self.arena.max(paths.needed()) {
+            let needed = then.needed;
             return Err(DataplaneError::Memory { needed, available: self.arena }.into());
         }
         if self.remote.is_ending() {
             return Err(ChangeError::Ending);
         }
-        for (direction, change) in changes {
-            self.remote.change(2 * index + direction as usize, at, change);
+        for (direction, change) in then.changes {
+            self.remote.change(2 * then.index + direction as usize, at, change);
         }
-        *paths = changed;
-        Ok(paths[index].1.clone())
-    }
-}
-
-/// The reason why settings of a running path could not be changed.
-#[derive(Debug, thiserror::Error)]
-pub enum ChangeError {
-    /// A setting cannot be used.
-    #[error(transparent)]
-    Setting(#[from] SettingError),
-    /// The change does not fit.
-    #[error(transparent)]
-    Emulator(#[from] DataplaneError),
-    /// No path of this name.
-    #[error("there is no path '{0}' in this run: `trunkline show` lists them")]
-    NoPath(String),
-    /// Nothing is carried any more.
-    #[error("this run is ending: nothing was changed")]
-    Ending,
-    /// Several paths, and none named.
-    #[error("this run has several paths: name one of {0} with --link")]
-    Several(String),
-}
-
-fn find(paths: &[(String, PathSpec)], name: Option<&str>) -> Result<usize, ChangeError> {
-    match name {
-        Some(name) => paths
-            .iter()
-            .position(|(other, _)| other == name)
-            .ok_or_else(|| ChangeError::NoPath(name.to_string())),
-        None if paths.len() == 1 => Ok(0),
-        None => {
-            let names: Vec<&str> = paths.iter().map(|(name, _)| name.as_str()).collect();
-            Err(ChangeError::Several(names.join(", ")))
-        }
+        *paths = plan;
+        Ok((then.path, then.noted))
     }
 }
 

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
-use trunkline_control::{Controller, Server, SetRequest, description};
+use trunkline_control::{Controller, Pending, Server, SetRequest, description};
 use trunkline_core::{Cause, Span};
 use trunkline_dataplane::{LaneSnapshot, Snapshot};
 use trunkline_measure::Percentiles;
@@ -28,11 +28,7 @@ impl Example {
 
 impl Controller for Example {
     fn describe(&self) -> Option<Value> {
-        let backends = ["af-packet".to_string(), "af-packet".to_string()];
-        let paths = [(String::new(), self.0.lock().unwrap().clone())];
-        let lanes = ["up".to_string(), "down".to_string()];
-        let command = "trunkline shell --delay 300ms --rate 10mbit";
-        Some(description(4711, command, &backends, &lanes, &paths))
+        Some(self.description(&[]))
     }
     fn state(&self) -> Option<Value> {
         Some(json!(snapshot()))
@@ -41,7 +37,20 @@ impl Controller for Example {
         let mut settings = Settings::default();
         request.settings.iter().for_each(|(name, value)| settings.add(name, value));
         self.0.lock().unwrap().change(&settings).map_err(|error| error.to_string())?;
-        Ok(self.describe().unwrap())
+        let words = request.settings.iter().map(|(name, value)| format!("{name}={value}"));
+        let settings = words.collect::<Vec<_>>().join(" ");
+        let pending = request.after.map(|after| Pending { path: String::new(), settings, after });
+        Ok(self.description(pending.as_slice()))
+    }
+}
+
+impl Example {
+    fn description(&self, pending: &[Pending]) -> Value {
+        let backends = ["af-packet".to_string(), "af-packet".to_string()];
+        let paths = [(String::new(), self.0.lock().unwrap().clone())];
+        let lanes = ["up".to_string(), "down".to_string()];
+        let command = "trunkline shell --delay 300ms --rate 10mbit";
+        description(4711, command, (&backends, &lanes), &paths, pending)
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use trunkline_control::{Client, ControlError, Server, SessionController, SetRequest};
+use trunkline_core::Span;
 use trunkline_dataplane::capture::CaptureFilter;
 use trunkline_dataplane::hosts::{Hosts, addresses, inner_devices};
 use trunkline_dataplane::{
@@ -129,6 +130,13 @@ fn a_path_is_captured_watched_and_changed_while_it_runs() {
 
     let changes: Vec<String> = session.changes().into_iter().map(|it| it.settings).collect();
     assert_eq!(changes, ["delay=5ms", "up-loss=0%"], "what was refused has changed nothing");
+
+    // What is to come is told apart from what holds.
+    let settings = vec![("delay".to_string(), "90ms".to_string())];
+    let later = SetRequest { settings, after: Some(Span::from_secs(3600)), link: None };
+    assert_eq!(delay(&client.patch("/v1/path", &later).unwrap()), "90ms");
+    let now: Value = client.get("/v1/path").unwrap();
+    assert_eq!((delay(&now), &now["pending"][0]["settings"]), ("5ms".into(), &"delay=90ms".into()));
 
     drop(presence);
     session.stop();

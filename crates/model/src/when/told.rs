@@ -254,8 +254,5 @@ fn percent(share: f64) -> String {
 
 /// A time as people write it.
 fn rounded(seconds: f64) -> Span {
-    match seconds {
-        ..1.0 => Span::from_micros((seconds * 1e6).round() as u64),
-        _ => Span::from_millis((seconds * 1e3).round() as u64),
-    }
+    Span::from_nanos((seconds * 1e9) as u64).rounded()
 }

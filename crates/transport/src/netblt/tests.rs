@@ -11,6 +11,7 @@ use trunkline_core::{Seed, Span, Time};
 mod caps;
 mod opening;
 mod parity;
+mod stops;
 
 const PORTS: Ports = Ports { local: 0x4001, foreign: 0x0064 };
 
@@ -152,22 +153,40 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
     })
 }
 
+/// What happens to a transfer beside its path.
+#[derive(Debug, Clone, Copy)]
+struct Events {
+    /// Buffers that may be outstanding.
+    outstanding: u16,
+    /// The sender's cap becomes another one at a time.
+    cap: Option<(Time, Burst)>,
+    /// An end does nothing from one time to another. Of what comes meanwhile so many packets wait for it.
+    stop: Option<(usize, Time, Time)>,
+    /// The time that a packet takes on the line of the path, before which so many wait at most.
+    line: Option<(Span, u64)>,
+}
+
+const NOTHING: Events = Events { outstanding: 3, cap: None, stop: None, line: None };
+/// Packets that wait for an end that does nothing.
+const ROOM: usize = 200;
+
 /// Runs a transfer of `data`, sent by the active end if `write`. Answers both ends, and the longest time for which an end that had not
 /// ended heard nothing.
 fn run(data: &[u8], write: bool, habits: Habits, fates: &[Fate]) -> ([End; 2], Span) {
-    let (ends, silence, _) = run_with(data, write, habits, (fates, None));
+    let (ends, silence, _) = run_with(data, write, habits, (fates, NOTHING));
     (ends, silence)
 }
 
-/// The same, and the sender's cap becomes another one at a time. Answers also when all was over.
+/// The same, with events. Answers also when all was over.
 fn run_with(
     data: &[u8],
     write: bool,
     habits: Habits,
-    (fates, mut change): (&[Fate], Option<(Time, Burst)>),
+    (fates, mut events): (&[Fate], Events),
 ) -> ([End; 2], Span, Time) {
+    let terms = Terms { outstanding: events.outstanding, ..terms(write) };
     let limits = Limits { parity: true, ..Limits::default() };
-    let active = Connection::open(Time::ZERO, terms(write), PORTS, habits);
+    let active = Connection::open(Time::ZERO, terms, PORTS, habits);
     let mut ends = [
         End::new(Some(active), if write { data } else { &[] }),
         End::new(None, if write { &[] } else { data }),
@@ -176,9 +195,20 @@ fn run_with(
     let (mut now, mut sent, mut way) = (Time::ZERO, 0u64, BTreeMap::new());
     let mut chance = Seed(0).stream("fates");
     let (mut heard, mut silence) = ([Time::ZERO; 2], Span::ZERO);
+    let mut free = [Time::ZERO; 2];
     for _ in 0..200_000 {
-        for (from, end) in ends.iter_mut().enumerate() {
+        let stopped = events.stop.filter(|it| it.1 <= now && now < it.2);
+        let is_stopped = |end: usize| stopped.is_some_and(|it| it.0 == end);
+        for (from, end) in ends.iter_mut().enumerate().filter(|it| !is_stopped(it.0)) {
             while let Some(octets) = end.transmit(now) {
+                let mut left = now;
+                if let Some((each, most)) = events.line {
+                    if free[from] > now + each.scaled(most, 1) {
+                        continue;
+                    }
+                    left = free[from].max(now) + each.scaled(octets.len() as u64, 1000);
+                    free[from] = left;
+                }
                 let (copies, spoilt) = &fates[chance.below(fates.len() as u64) as usize];
                 for (copy, late) in copies.iter().enumerate() {
                     let mut octets = octets.clone();
@@ -186,18 +216,20 @@ fn run_with(
                         let at = at % octets.len();
                         octets[at] ^= change;
                     }
-                    let at = now + Span::from_micros(5000 + late);
+                    let at = left + Span::from_micros(5000 + late);
                     way.insert((at, sent * 4 + copy as u64), (1 - from, octets));
                 }
                 sent += 1;
             }
         }
         let comes = way.keys().next().map(|key: &(Time, u64)| key.0);
-        let due = ends.iter().filter_map(|end| end.connection.as_ref()?.deadline()).min();
-        let changes = change.map(|it| it.0);
+        let awake = ends.iter().enumerate().filter(|it| !is_stopped(it.0));
+        let due = awake.filter_map(|it| it.1.connection.as_ref()?.deadline()).min();
+        let until = stopped.map(|it| it.2);
+        let changes = events.cap.map(|it| it.0).into_iter().chain(until);
         let Some(next) = comes.into_iter().chain(due).chain(changes).min() else { break };
         now = now.max(next);
-        if let Some((_, cap)) = change.take_if(|it| it.0 <= now) {
+        if let Some((_, cap)) = events.cap.take_if(|it| it.0 <= now) {
             let senders = ends.iter_mut().filter_map(|it| it.connection.as_mut()?.sender());
             senders.for_each(|it| it.set_cap(cap));
         }
@@ -206,11 +238,21 @@ fn run_with(
             silence = silence.max(if is_open { now.since(*heard) } else { Span::ZERO });
         }
         if comes == Some(next) {
-            let (_, (end, octets)) = way.pop_first().expect("one comes");
+            let (key, (end, octets)) = way.pop_first().expect("one comes");
+            if let Some((stopped, _, until)) = stopped
+                && stopped == end
+            {
+                let waiting = way.range((until, 0)..).filter(|it| it.1.0 == end).count();
+                if waiting < ROOM {
+                    way.insert((until, key.1), (end, octets));
+                }
+                continue;
+            }
             ends[end].receive(now, &octets, &limits, habits);
             heard[end] = now;
         } else {
-            ends.iter_mut().filter_map(|it| it.connection.as_mut()).for_each(|it| it.expire(now));
+            let awake = ends.iter_mut().enumerate().filter(|it| !is_stopped(it.0));
+            awake.filter_map(|it| it.1.connection.as_mut()).for_each(|it| it.expire(now));
         }
     }
     (ends, silence, now)

@@ -8,7 +8,8 @@ fn capped(dialect: Dialect, millis: u16, until: Span) -> Time {
     let habits = Habits { dialect, rate: RateLaw::Adaptive, cap };
     let (data, fates) = (stream(300_000), [(vec![0], None)]);
     let lifted = (Time::ZERO + until, Burst { size: 1, interval: 0 });
-    let (ends, _, over) = run_with(&data, true, habits, (&fates, Some(lifted)));
+    let events = Events { cap: Some(lifted), ..NOTHING };
+    let (ends, _, over) = run_with(&data, true, habits, (&fates, events));
     assert_eq!(ends[0].ending(), Some(&Ending::Done));
     over
 }

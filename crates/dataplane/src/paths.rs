@@ -1,0 +1,207 @@
+//! How the paths of a session are set, now and as far as changes are asked for.
+
+use crate::{DataplaneError, store};
+use trunkline_core::Time;
+use trunkline_path::Change;
+use trunkline_scenario::{Direction, PathSpec, SettingError, Settings};
+
+/// Settings that were changed while frames passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// When they take hold, in the time of [`monotonic`](crate::monotonic).
+    pub at: Time,
+    /// The path's name; empty if the only path has none.
+    pub path: String,
+    /// The settings as they were given, with blanks between them.
+    pub settings: String,
+}
+
+/// Paths by name, and what is to become of them.
+#[derive(Debug, Clone)]
+pub(crate) struct Paths {
+    /// As they are when no change of the plan has taken hold.
+    paths: Vec<(String, PathSpec)>,
+    /// Changes in the order of time, and of asking if that is the same.
+    plan: Vec<Planned>,
+}
+
+/// A change that takes hold at a time.
+#[derive(Debug, Clone)]
+struct Planned {
+    at: Time,
+    index: usize,
+    settings: Settings,
+}
+
+/// A change that can be made.
+#[derive(Debug)]
+pub(crate) struct Possible {
+    /// The path, by its place.
+    pub index: usize,
+    /// As it is when the change has been made.
+    pub path: PathSpec,
+    pub changes: Vec<(Direction, Change)>,
+    /// The memory that the paths need at most, from now on, in bytes.
+    pub needed: u64,
+    pub noted: Changed,
+}
+
+impl Paths {
+    pub fn new(paths: Vec<(String, PathSpec)>) -> Paths {
+        Paths { paths, plan: Vec::new() }
+    }
+
+    /// The paths as they are at a time, which never comes before one that was asked for earlier.
+    pub fn at(&mut self, now: Time) -> Vec<(String, PathSpec)> {
+        let due = self.plan.partition_point(|planned| planned.at <= now);
+        for Planned { index, settings, .. } in self.plan.drain(..due) {
+            // It could be made when it was planned.
+            let _ = self.paths[index].1.change(&settings);
+        }
+        self.paths.clone()
+    }
+
+    /// The changes that are still to come at a time.
+    pub fn pending(&mut self, now: Time) -> Vec<Changed> {
+        self.at(now);
+        self.plan.iter().map(|planned| self.noted(planned)).collect()
+    }
+
+    fn noted(&self, planned: &Planned) -> Changed {
+        let words = planned.settings.iter().map(|(name, value)| format!("{name}={value}"));
+        let settings = words.collect::<Vec<_>>().join(" ");
+        Changed { at: planned.at, path: self.paths[planned.index].0.clone(), settings }
+    }
+
+    /// The memory that the paths need at most, as far as is planned, in bytes.
+    pub fn needed(&self) -> u64 {
+        let mut paths = self.paths.clone();
+        let now = store::required(paths.iter().map(|(_, path)| path));
+        let later = self.plan.iter().map(|Planned { index, settings, .. }| {
+            let _ = paths[*index].1.change(settings);
+            store::required(paths.iter().map(|(_, path)| path))
+        });
+        later.fold(now, u64::max)
+    }
+
+    /// What becomes of a change at a time, and the paths with it in their plan.
+    ///
+    /// # Errors
+    /// If there is no such path, or a setting cannot be changed so, then or in what is planned for later.
+    pub fn planned(
+        &self,
+        name: Option<&str>,
+        settings: &Settings,
+        at: Time,
+    ) -> Result<(Possible, Paths), ChangeError> {
+        let index = self.find(name)?;
+        let mut planned = self.clone();
+        let place = self.plan.partition_point(|earlier| earlier.at <= at);
+        planned.plan.insert(place, Planned { at, index, settings: settings.clone() });
+        let mut paths = self.paths.clone();
+        let mut made = (Vec::new(), paths[index].1.clone());
+        for (number, Planned { index, settings, .. }) in planned.plan.iter().enumerate() {
+            let changes = paths[*index].1.change(settings)?;
+            if number == place {
+                made = (changes, paths[*index].1.clone());
+            }
+        }
+        let noted = planned.noted(&planned.plan[place]);
+        let (changes, path) = made;
+        let needed = planned.needed();
+        Ok((Possible { index, path, changes, needed, noted }, planned))
+    }
+
+    fn find(&self, name: Option<&str>) -> Result<usize, ChangeError> {
+        let names = || self.paths.iter().map(|(name, _)| name.as_str());
+        match name {
+            Some(name) => names()
+                .position(|other| other == name)
+                .ok_or_else(|| ChangeError::NoPath(name.to_string())),
+            None if self.paths.len() == 1 => Ok(0),
+            None => Err(ChangeError::Several(names().collect::<Vec<_>>().join(", "))),
+        }
+    }
+}
+
+/// The reason why settings of a running path could not be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// A setting cannot be used.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// The change does not fit.
+    #[error(transparent)]
+    Emulator(#[from] DataplaneError),
+    /// No path of this name.
+    #[error("there is no path '{0}' in this run: `trunkline show` lists them")]
+    NoPath(String),
+    /// Nothing is carried any more.
+    #[error("this run is ending: nothing was changed")]
+    Ending,
+    /// Several paths, and none named.
+    #[error("this run has several paths: name one of {0} with --link")]
+    Several(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline_core::Span;
+
+    fn settings(pairs: &[&str]) -> Settings {
+        let mut settings = Settings::default();
+        pairs.iter().for_each(|pair| settings.add_pair(pair).unwrap());
+        settings
+    }
+
+    fn one(pairs: &[&str]) -> Paths {
+        Paths::new(vec![(String::new(), settings(pairs).resolve().unwrap())])
+    }
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Span::from_secs(seconds)
+    }
+
+    fn delay(paths: &mut Paths, seconds: u64) -> Span {
+        paths.at(at(seconds))[0].1.up.delay
+    }
+
+    /// What is asked for later holds from then on, also behind what is asked for meanwhile.
+    #[test]
+    fn a_change_is_seen_from_its_time_on() {
+        let mut paths = one(&["delay=10ms"]);
+        for (pair, seconds, then) in [("delay=80ms", 10, 80), ("delay=50ms", 2, 50)] {
+            let (possible, planned) = paths.planned(None, &settings(&[pair]), at(seconds)).unwrap();
+            assert_eq!(possible.path.up.delay, Span::from_millis(then));
+            assert_eq!(possible.changes.len(), 2);
+            paths = planned;
+        }
+        let told: Vec<_> = paths.pending(at(1)).into_iter().map(|it| it.settings).collect();
+        assert_eq!(told, ["delay=50ms", "delay=80ms"]);
+        let seen = [1, 2, 9, 10].map(|seconds| delay(&mut paths, seconds));
+        assert_eq!(seen, [10, 50, 50, 80].map(Span::from_millis));
+        assert_eq!(paths.pending(at(10)), []);
+    }
+
+    /// Memory is needed for the largest of all that is planned.
+    #[test]
+    fn what_is_planned_needs_its_memory_from_now_on() {
+        let paths = one(&["delay=10ms", "rate=100mbit"]);
+        let before = paths.needed();
+        let large = settings(&["delay=1s"]);
+        let (possible, planned) = paths.planned(None, &large, at(10)).unwrap();
+        assert!(possible.needed > before && planned.needed() == possible.needed);
+        let (small, _) = planned.planned(None, &settings(&["delay=1ms"]), at(1)).unwrap();
+        assert_eq!(small.needed, possible.needed);
+    }
+
+    #[test]
+    fn what_cannot_be_changed_is_not_planned() {
+        let paths = one(&["delay=10ms"]);
+        let told = paths.planned(None, &settings(&["framing=t1-lapd"]), at(1)).unwrap_err();
+        assert!(matches!(told, ChangeError::Setting(_)), "{told}");
+        let told = paths.planned(Some("b"), &settings(&["delay=1ms"]), at(1)).unwrap_err();
+        assert!(matches!(told, ChangeError::NoPath(_)), "{told}");
+    }
+}
