@@ -356,6 +356,25 @@ mod tests {
     }
 
     #[test]
+    fn every_impairment_can_be_none() {
+        let some = resolve(&[
+            "loss=1%",
+            "bit-errors=1e-6",
+            "duplicate=1%",
+            "reorder=1%:5ms",
+            "jitter=1ms",
+            "delay=9ms",
+        ]);
+        let mut path = some.unwrap();
+        let mut none = Settings::default();
+        for name in ["loss", "bit-errors", "duplicate", "reorder", "jitter"] {
+            none.add(name, "none");
+        }
+        assert_eq!(path.change(&none).unwrap().len(), 10);
+        assert_eq!(path, resolve(&["delay=9ms"]).unwrap());
+    }
+
+    #[test]
     fn of_one_source_the_direction_wins_wherever_it_stands() {
         for given in
             [[("up-delay", "5ms"), ("delay", "9ms")], [("delay", "9ms"), ("up-delay", "5ms")]]

@@ -131,6 +131,14 @@ where
     if ["none", "0"].contains(&text) { Ok(None) } else { read(text).map(Some) }
 }
 
+/// Reads a probability, or `none`.
+fn read_chance<T: std::str::FromStr + Default>(text: &str) -> Result<T, String>
+where
+    T::Err: std::fmt::Display,
+{
+    read_optional(text).map(Option::unwrap_or_default)
+}
+
 /// Every setting of one direction, in the order in which help shows them.
 pub const SETTINGS: &[Setting] = &[
     Setting {
@@ -226,7 +234,7 @@ pub const SETTINGS: &[Setting] = &[
         value: "RATIO",
         help: "Bit error ratio (1e-7); a damaged packet fails its check sequence and is dropped",
         apply: |draft, text| {
-            draft.spec.impairments.bit_errors = read(text)?;
+            draft.spec.impairments.bit_errors = read_chance(text)?;
             Ok(())
         },
         live: Some(|link| Change::Setting(Impair::BitErrors(link.impairments.bit_errors))),
@@ -236,7 +244,7 @@ pub const SETTINGS: &[Setting] = &[
         value: "SHARE",
         help: "Share of packets delivered twice (0.1%)",
         apply: |draft, text| {
-            draft.spec.impairments.duplicate = read(text)?;
+            draft.spec.impairments.duplicate = read_chance(text)?;
             Ok(())
         },
         live: Some(|link| Change::Setting(Impair::Duplicate(link.impairments.duplicate))),
