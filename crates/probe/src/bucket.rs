@@ -36,6 +36,11 @@ impl Bucket {
         admitted
     }
 
+    /// Until when nothing more is within the rate, if that is later than now.
+    pub fn full_until(&self, now: Time) -> Option<Time> {
+        Some(self.spent).filter(|&spent| spent > now)
+    }
+
     /// Takes `octets` in any case and tells how long to wait until they are within the rate.
     pub fn take(&mut self, now: Time, octets: u64) -> Span {
         self.spent = self.spent.max(now.before(BURST)) + self.cost(octets);

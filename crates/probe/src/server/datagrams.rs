@@ -102,7 +102,7 @@ struct Place<'a> {
 impl Place<'_> {
     fn take(&self, head: Head, datagram: &mut [u8], at: Time) {
         let mut flow = lock(&self.flow.datagrams);
-        if !lock(&self.session.bucket).admit(clock::now(), datagram.len() as u64) {
+        if !self.admits(&head, datagram.len() as u64) {
             flow.over_rate += 1;
             return;
         }
@@ -124,6 +124,17 @@ impl Place<'_> {
             }
             _ => {}
         }
+    }
+
+    /// Whether a datagram is within the session's rate. What answers a URP stream down is taken in any case, and that stream waits
+    /// for it: if it were lost, its sender would time out.
+    fn admits(&self, head: &Head, octets: u64) -> bool {
+        let mut bucket = lock(&self.session.bucket);
+        if (head.kind, self.flow.spec.role) == (DatagramKind::Urp, Role::Down) {
+            bucket.take(clock::now(), octets);
+            return true;
+        }
+        bucket.admit(clock::now(), octets)
     }
 
     /// Answers a request, but not its copies.
@@ -167,9 +178,16 @@ impl Place<'_> {
         }
     }
 
+    /// Sends what a channel has to send. Of a stream down as much as the session's rate allows: the rest waits in the channel.
     fn flush(&self, flow: &mut Datagrams) {
         let Some(channel) = &mut flow.channel else { return };
-        while let Some((number, octets)) = channel.depart(clock::now()) {
+        loop {
+            let mut bucket = lock(&self.session.bucket);
+            flow.held = flow.began.and_then(|_| bucket.full_until(clock::now()));
+            let next = if flow.held.is_none() { channel.depart(clock::now()) } else { None };
+            let Some((number, octets)) = next else { return };
+            bucket.take(clock::now(), (HEAD + octets.len()) as u64);
+            drop(bucket);
             let mut datagram = vec![0; HEAD + octets.len()];
             datagram[HEAD..].copy_from_slice(&octets);
             let head = Head {
@@ -251,7 +269,7 @@ impl Place<'_> {
         }
         let due = channel.deadline().unwrap_or(Time::NEVER);
         self.flush(state);
-        due
+        due.min(state.held.unwrap_or(Time::NEVER))
     }
 }
 

@@ -219,6 +219,8 @@ pub struct Datagrams {
     pub started: bool,
     /// When a URP sender began.
     pub began: Option<Time>,
+    /// Until when it waits for the session's rate.
+    pub held: Option<Time>,
     /// URP only.
     pub channel: Option<Channel>,
 }
@@ -261,6 +263,7 @@ impl Flow {
             sent: 0,
             started: false,
             began: None,
+            held: None,
             channel,
         };
         Ok(Flow {

@@ -87,6 +87,19 @@ fn the_servers_rate_holds_for_connections_too() {
     assert!(total < 8e6, "{total}");
 }
 
+/// What URP sends down waits for the rate, and is not lost for it.
+#[test]
+fn the_servers_rate_holds_for_urp_down_too() {
+    let max_rate = Some(Rate::from_bits_per_second(4_000_000));
+    let server = Server::start(Options { max_rate, ..options() }).unwrap();
+    let transfer = Transfer { window: (4096, 7), ..transfer(Transport::Urp) };
+    let plan = BulkPlan { transfer, ways: Ways::Down, ..plan(Transport::Urp) };
+    let done = bulk::measure(&connect(&server), &plan, &mut |_| {}).unwrap();
+    let found = &done.result.runs[0].directions[0];
+    // It took nothing in the end when its answers were dropped for the rate.
+    assert!((1e6..8e6).contains(&found.goodput_bit_per_s), "{found:?}");
+}
+
 #[test]
 fn messages_before_beside_and_after() {
     let server = Server::start(options()).unwrap();
