@@ -256,6 +256,10 @@ fn summary(got: &Got) -> String {
         got.seconds,
         rate(got.moved, got.seconds)
     );
+    if got.kept > 0 {
+        let those = if got.kept == 1 { "directory" } else { "directories" };
+        text += &format!("\n{} {those} of another user kept mode and time", got.kept);
+    }
     if got.disk >= 0.05 {
         text += &format!(
             "\nfor {:.0} % of the time this end asked for nothing, because its disk or its processor had not taken what was there",

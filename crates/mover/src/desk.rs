@@ -254,7 +254,7 @@ impl Clerk {
             root => root.ok(),
         };
         let first = self.directory.join(manifest.path(0));
-        self.standing = root.map(|root| (Finished { entries, files, bytes }, root, first));
+        self.standing = root.map(|root| (Finished { entries, files, bytes, kept: 0 }, root, first));
         Ok(self.standing.is_some())
     }
 

@@ -61,6 +61,8 @@ pub struct Got {
     pub files: u64,
     /// Octets of their data.
     pub bytes: u64,
+    /// Directories of another user, which were there and have kept their mode and time.
+    pub kept: u64,
     /// Octets of them that this run received.
     pub moved: u64,
     /// Seconds from the sender's first word to the end.
@@ -157,6 +159,7 @@ impl Story {
             name: self.name.clone(),
             files: finished.files,
             bytes: self.bytes,
+            kept: finished.kept,
             moved: self.moved,
             seconds,
             overrun: link.overrun(),

@@ -14,6 +14,7 @@ use rustix::fs::{
     mkdirat, renameat, renameat_with, statat, unlinkat, utimensat,
 };
 use rustix::io::Errno;
+use rustix::process::geteuid;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 
@@ -29,6 +30,8 @@ pub struct Finished {
     pub files: u64,
     /// Bytes of data, holes left out.
     pub bytes: u64,
+    /// Directories of another user, which were there and have kept their mode and time.
+    pub kept: u64,
 }
 
 /// Asked before each step whether to go on.
@@ -69,10 +72,10 @@ impl Sink {
             Some(_) => {}
         }
         let known = self.known()?;
-        Names { home: &self.home, parts: &self.parts, known }.give(progress, halt)?;
+        let kept = Names { home: &self.home, parts: &self.parts, known }.give(progress, halt)?;
         let manifest = &known.manifest;
         let (entries, files) = (manifest.entries() as u64, manifest.files() as u64);
-        let finished = Finished { entries, files, bytes: manifest.stream_bytes() };
+        let finished = Finished { entries, files, bytes: manifest.stream_bytes(), kept };
         halt()?;
         self.home.remove()?;
         self.is_over = true;
@@ -135,11 +138,12 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
+    /// Gives all of them. Answers how many directories of others have kept their mode and time.
     fn give(
         &self,
         progress: &mut dyn FnMut(u64, u64),
         halt: Halt<'_>,
-    ) -> Result<(), TransferError> {
+    ) -> Result<u64, TransferError> {
         let all = self.known.manifest.entries() as u64;
         let mut done = 0;
         let mut step = |count: u64| {
@@ -157,14 +161,15 @@ impl Names<'_> {
         })?;
         // What a directory holds has its own mode and time before, as the directory may forbid it then.
         let mut walk = Walk::new(self.home, &self.known.manifest);
+        let mut kept = 0;
         for (number, entry) in self.known.manifest.list().iter().enumerate().rev() {
             if entry.kind == Kind::Directory {
                 halt()?;
-                self.dress(&mut walk, number as u32)?;
+                kept += u64::from(!self.dress(&mut walk, number as u32)?);
                 step(1);
             }
         }
-        Ok(())
+        Ok(kept)
     }
 
     /// Does something with each entry of a kind, in order.
@@ -214,7 +219,7 @@ impl Names<'_> {
         let mode = fstat(&own).map_err(cannot)?.st_mode & 0o7777;
         match mode & 0o700 {
             0o700 => Ok(()),
-            _ => set_mode(&own, mode | 0o700).map_err(cannot),
+            _ => ours(&own, set_mode(&own, mode | 0o700)).map(|_| ()).map_err(cannot),
         }
     }
 
@@ -244,8 +249,8 @@ impl Names<'_> {
         }
     }
 
-    /// Gives a directory its mode and time.
-    fn dress(&self, walk: &mut Walk<'_>, number: u32) -> Result<(), TransferError> {
+    /// Gives a directory its mode and time, unless it belongs to another user. Answers whether it did.
+    fn dress(&self, walk: &mut Walk<'_>, number: u32) -> Result<bool, TransferError> {
         let cannot = |error: Errno| TransferError::at("change", self.path(number), error);
         let entry = self.entry(number);
         let above = walk.above(entry)?.ok_or_else(|| self.gone(entry.parent))?;
@@ -253,8 +258,18 @@ impl Names<'_> {
             .try_clone()
             .map_err(|error| TransferError::at("open", self.path(number), error))?;
         let own = walk.enter(&above, number)?.ok_or_else(|| self.gone(Some(number)))?;
-        set_time(&above, &entry.name, entry.mtime).map_err(cannot)?;
-        set_mode(&own, entry.mode).map_err(cannot)
+        let dressed =
+            set_time(&above, &entry.name, entry.mtime).and_then(|()| set_mode(&own, entry.mode));
+        ours(&own, dressed).map_err(cannot)
+    }
+}
+
+/// Whether a directory could be changed: one of another user may forbid it, and is used as it is.
+fn ours(own: &OwnedFd, changed: Result<(), Errno>) -> Result<bool, Errno> {
+    match changed {
+        Ok(()) => Ok(true),
+        Err(Errno::PERM) if fstat(own)?.st_uid != geteuid().as_raw() => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

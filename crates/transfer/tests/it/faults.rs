@@ -1,6 +1,6 @@
 //! Sources that change, disks that are full, rights that are missing: one clear line each.
 
-use crate::tree::{Node, copy, make, root_of, scan, set_time, sink};
+use crate::tree::{Node, copy, dress, make, root_of, scan, set_time, sink};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use std::ffi::CStr;
 use std::fs::{self, File};
@@ -220,6 +220,38 @@ fn missing_rights_and_directories_are_named() {
     });
     assert!(unreadable.starts_with("permission denied: cannot read"), "{unreadable}");
     assert!(unwritable.starts_with("permission denied: cannot make"), "{unwritable}");
+}
+
+/// A directory that another user has opened to everybody takes what is sent, and keeps his mode and time.
+#[test]
+fn what_belongs_to_somebody_else_keeps_its_mode_and_time() {
+    if !rustix::process::geteuid().is_root() {
+        return trunkline_skip::skipped("only root makes directories of another user");
+    }
+    let (from, to) = (tempdir().unwrap(), tempdir().unwrap());
+    for top in [from.path(), to.path()] {
+        make(&top.join("tree"), &Node::Directory(0o755), 0);
+        dress(top, 0o777, 1_000_000_000);
+    }
+    let file = from.path().join("tree/file");
+    make(&file, &Node::File(5, vec![(0, b"hello".to_vec())], 0o644), 1_000_000_000);
+    make(&from.path().join("tree/own"), &Node::Directory(0o755), 0);
+    dress(&from.path().join("tree/own"), 0o750, 1_000_000_003);
+    dress(&from.path().join("tree"), 0o755, 1_000_000_001);
+    dress(&to.path().join("tree"), 0o777, 1_000_000_002);
+    let (path, directory) = (from.path().join("tree"), to.path().to_path_buf());
+    let finished = as_somebody_else(move || {
+        let (manifest, mut source) = scan(&path);
+        let mut sink = sink(&directory, &manifest, CHUNK);
+        copy(&mut source, &mut sink, CHUNK, [0]).expect("a chunk");
+        sink.finish(&root_of(&mut source, 1, CHUNK), &mut |_, _| {})
+    });
+    let finished = finished.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((finished.entries, finished.kept), (3, 1));
+    assert_eq!(fs::read(to.path().join("tree/file")).unwrap(), b"hello");
+    let mode =
+        |name: &str| fs::metadata(to.path().join(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("tree"), mode("tree/own")), (0o777, 0o750));
 }
 
 /// Runs this as a user without any rights of root's, in a thread of its own: a user of a thread is not that of others.
