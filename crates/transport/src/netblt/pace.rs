@@ -17,6 +17,39 @@ pub enum Spacing {
 /// cannot wake for each packet. Never more than the burst that was agreed on.
 const SLACK: Span = Span::from_micros(500);
 
+/// For how long lateness is watched, and of which part of that an end has to be late to be taken for one that is late again and
+/// again (choices).
+const WATCH: Span = Span::from_millis(500);
+const OFTEN: u64 = 8;
+/// The most that such an end sends at once of what it is behind (a choice).
+const MOST_BEHIND: Span = Span::from_millis(50);
+
+/// How late an end comes to send what is due, since its processor serves others too. The rate that it was offered counts for the
+/// receiver: what is not sent is taken for what the path does not carry, and less is offered, of which again a part is sent. So an
+/// end that is late again and again catches up.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lateness {
+    /// When this watch began, how late packets were in all, and at most.
+    since: Time,
+    all: Span,
+    longest: Span,
+    /// What may be caught up.
+    behind: Span,
+}
+
+impl Lateness {
+    fn take(&mut self, now: Time, late: Span) {
+        self.all += late;
+        self.longest = self.longest.max(late);
+        let lasts = now.since(self.since);
+        if lasts >= WATCH {
+            let is_often = self.all.scaled(OFTEN, 1) > lasts;
+            self.behind = if is_often { self.longest.min(MOST_BEHIND) } else { Span::ZERO };
+            (self.since, self.all, self.longest) = (now, Span::ZERO, Span::ZERO);
+        }
+    }
+}
+
 /// How a sender begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Start {
@@ -43,6 +76,9 @@ pub struct Pace {
     train: u16,
     /// The time that packets may be behind.
     slack: Span,
+    /// When the next packet was to be sent that was there and not yet due, and how late such packets were.
+    awaited: Option<Time>,
+    lateness: Lateness,
 }
 
 impl Pace {
@@ -50,7 +86,9 @@ impl Pace {
     pub fn new(start: &Start) -> Pace {
         let Start { spacing, burst, train } = *start;
         let (due, latest) = (Time::ZERO, Time::ZERO);
-        Pace { spacing, burst, start: None, left: 0, due, latest, train, slack: SLACK }
+        let (awaited, lateness) = (None, Lateness::default());
+        let (start, left, slack) = (None, 0, SLACK);
+        Pace { spacing, burst, start, left, due, latest, train, slack, awaited, lateness }
     }
 
     /// The burst in force.
@@ -103,12 +141,20 @@ impl Pace {
         }
     }
 
+    /// There is a packet to be sent when it is due.
+    pub fn waits(&mut self) {
+        self.awaited = Some(self.next());
+    }
+
     /// A packet is sent.
     pub fn sent(&mut self, now: Time) {
         self.train = self.train.saturating_sub(1);
+        let late = self.awaited.take().map_or(Span::ZERO, |due| now.since(due));
+        self.lateness.take(now, late.saturating_sub(self.slack));
         match self.spacing {
             Spacing::Even => {
-                let most = self.slack.min(self.gap().scaled(u64::from(self.burst.size) - 1, 1));
+                let slack = self.slack.max(self.lateness.behind);
+                let most = slack.min(self.gap().scaled(u64::from(self.burst.size) - 1, 1));
                 self.due = self.due.max(now.before(most)) + self.gap();
                 self.latest = now;
             }
@@ -162,6 +208,31 @@ mod tests {
         assert_eq!(pace.next(), Time::ZERO + Span::from_millis(600));
         pace.set(Burst { size: 100, interval: 100 });
         assert_eq!(pace.next(), Time::ZERO + Span::from_millis(16));
+    }
+
+    /// Packets of two seconds that a sender with a packet in each millisecond sends if it looks at these times.
+    fn sent(looks: impl Iterator<Item = u64>) -> usize {
+        let mut pace = start(Spacing::Even, Burst { size: 100, interval: 100 });
+        let mut count = 0;
+        for now in looks.map(|millis| Time::ZERO + Span::from_millis(millis)) {
+            while pace.next() <= now {
+                pace.sent(now);
+                count += 1;
+            }
+            pace.waits();
+        }
+        count
+    }
+
+    /// Who is late again and again catches up; who was late once does not, and sends no burst for it.
+    #[test]
+    fn an_end_that_is_often_late_catches_up() {
+        assert!((1980..2002).contains(&sent(0..2000)));
+        let often = sent((0..2000).step_by(20));
+        // Of the first half second it has its slack.
+        assert!((1500..1600).contains(&often), "{often}");
+        let once = sent((0..2000).filter(|millis| !(1000..1055).contains(millis)));
+        assert!((1930..1950).contains(&once), "{once}");
     }
 
     proptest! {

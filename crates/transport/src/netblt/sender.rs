@@ -246,6 +246,9 @@ impl Sender {
     /// The next data packet, if one may be sent.
     pub fn transmit(&mut self, now: Time) -> Option<Sending> {
         if self.next_data() > now {
+            if self.is_needed() {
+                self.pace.waits();
+            }
             return None;
         }
         let base = self.base?;

@@ -154,21 +154,36 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
 }
 
 /// What happens to a transfer beside its path.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Events {
-    /// Buffers that may be outstanding.
+    /// Buffers that may be outstanding, and the burst that is agreed on.
     outstanding: u16,
+    burst: Burst,
     /// The sender's cap becomes another one at a time.
     cap: Option<(Time, Burst)>,
-    /// An end does nothing from one time to another. Of what comes meanwhile so many packets wait for it.
-    stop: Option<(usize, Time, Time)>,
+    /// When each end does nothing, from one time to another. Of what comes meanwhile [`ROOM`] packets wait for it.
+    asleep: [Vec<(Time, Time)>; 2],
     /// The time that a packet takes on the line of the path, before which so many wait at most.
     line: Option<(Span, u64)>,
 }
 
-const NOTHING: Events = Events { outstanding: 3, cap: None, stop: None, line: None };
+const NOTHING: Events = Events {
+    outstanding: 3,
+    burst: Burst { size: 5, interval: 10 },
+    cap: None,
+    asleep: [Vec::new(), Vec::new()],
+    line: None,
+};
 /// Packets that wait for an end that does nothing.
 const ROOM: usize = 200;
+
+impl Events {
+    /// Until when an end does nothing that does nothing now.
+    fn asleep_until(&self, end: usize, now: Time) -> Option<Time> {
+        let next = self.asleep[end].partition_point(|it| it.1 <= now);
+        self.asleep[end].get(next).filter(|it| it.0 <= now).map(|it| it.1)
+    }
+}
 
 /// Runs a transfer of `data`, sent by the active end if `write`. Answers both ends, and the longest time for which an end that had not
 /// ended heard nothing.
@@ -184,7 +199,8 @@ fn run_with(
     habits: Habits,
     (fates, mut events): (&[Fate], Events),
 ) -> ([End; 2], Span, Time) {
-    let terms = Terms { outstanding: events.outstanding, ..terms(write) };
+    let Events { outstanding, burst, .. } = events;
+    let terms = Terms { outstanding, burst, ..terms(write) };
     let limits = Limits { parity: true, ..Limits::default() };
     let active = Connection::open(Time::ZERO, terms, PORTS, habits);
     let mut ends = [
@@ -197,8 +213,8 @@ fn run_with(
     let (mut heard, mut silence) = ([Time::ZERO; 2], Span::ZERO);
     let mut free = [Time::ZERO; 2];
     for _ in 0..200_000 {
-        let stopped = events.stop.filter(|it| it.1 <= now && now < it.2);
-        let is_stopped = |end: usize| stopped.is_some_and(|it| it.0 == end);
+        let until = [0, 1].map(|end| events.asleep_until(end, now));
+        let is_stopped = |end: usize| until[end].is_some();
         for (from, end) in ends.iter_mut().enumerate().filter(|it| !is_stopped(it.0)) {
             while let Some(octets) = end.transmit(now) {
                 let mut left = now;
@@ -225,8 +241,7 @@ fn run_with(
         let comes = way.keys().next().map(|key: &(Time, u64)| key.0);
         let awake = ends.iter().enumerate().filter(|it| !is_stopped(it.0));
         let due = awake.filter_map(|it| it.1.connection.as_ref()?.deadline()).min();
-        let until = stopped.map(|it| it.2);
-        let changes = events.cap.map(|it| it.0).into_iter().chain(until);
+        let changes = events.cap.map(|it| it.0).into_iter().chain(until.into_iter().flatten());
         let Some(next) = comes.into_iter().chain(due).chain(changes).min() else { break };
         now = now.max(next);
         if let Some((_, cap)) = events.cap.take_if(|it| it.0 <= now) {
@@ -239,9 +254,7 @@ fn run_with(
         }
         if comes == Some(next) {
             let (key, (end, octets)) = way.pop_first().expect("one comes");
-            if let Some((stopped, _, until)) = stopped
-                && stopped == end
-            {
+            if let Some(until) = events.asleep_until(end, now) {
                 let waiting = way.range((until, 0)..).filter(|it| it.1.0 == end).count();
                 if waiting < ROOM {
                     way.insert((until, key.1), (end, octets));

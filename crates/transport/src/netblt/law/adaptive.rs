@@ -51,6 +51,8 @@ const BREATH: Span = Span::from_secs(5);
 const BREATHS: u32 = 6;
 /// Packets that a stretch has at least.
 const PACKETS: u64 = 24;
+/// How many times as long as any other a gap is in which nothing was sent, or all was lost (a choice).
+const STILL: u64 = 8;
 /// Percent of the rate below which what is lost is the path's own loss.
 const BELOW_RATE: u64 = 95;
 /// Percent of what was sent that came, or was lost with as much of what came: what is less stands in a queue, and fills it (a choice).
@@ -97,6 +99,8 @@ pub struct Adaptive {
     /// Whether the offer in force is the newest.
     in_force: bool,
     window: Window,
+    /// The longest time from one packet to the next in the stretch before.
+    longest: Span,
     /// The place of the first packet since the last decision.
     since: Option<u64>,
     order: Order,
@@ -136,6 +140,7 @@ impl Adaptive {
             is_new: false,
             in_force: true,
             window: Window::default(),
+            longest: Span::ZERO,
             since: None,
             order: Order::default(),
             latest: None,
@@ -158,9 +163,18 @@ impl Adaptive {
         self.window.count() > PACKETS && self.window.span() >= self.stretch()
     }
 
+    /// How long nothing has come, if that is much longer than from any packet to the next in this stretch and the one before: an end or
+    /// the path has stood still, and a stretch of before and behind that has no rate.
+    fn stood_still(&self, now: Time) -> Option<Span> {
+        let usual = self.window.longest().max(self.longest).max(self.quantum()).max(self.base());
+        let gap = now.since(self.window.last());
+        (self.window.count() > 0 && gap > usual.scaled(STILL, 1)).then_some(gap)
+    }
+
     /// Ends a stretch: what it says, and the next offer.
     fn decide(&mut self, now: Time) {
         let window = std::mem::take(&mut self.window);
+        self.longest = window.longest();
         let through = window.rate();
         if self.offered == 0 {
             // The packets of the first train follow each other as the narrowest link lets them.
@@ -433,6 +447,9 @@ impl Law for Adaptive {
         if self.in_force && self.offered == 0 {
             self.of_train(arrival);
         } else if self.in_force {
+            if let Some(gap) = self.stood_still(arrival.at) {
+                (self.window, self.longest) = (Window::default(), gap);
+            }
             self.window.take(arrival);
             if self.is_over() {
                 self.decide(arrival.at);

@@ -34,6 +34,8 @@ pub struct Window {
     /// Bytes behind the first packet, and packets.
     bytes: u64,
     count: u64,
+    /// The longest time from one packet to the next.
+    longest: Span,
     /// The place of the first packet that came by itself.
     from: Option<u64>,
 }
@@ -43,7 +45,10 @@ impl Window {
     pub fn take(&mut self, arrival: &Arrival) {
         match self.first {
             None => self.first = Some((arrival.at, arrival.bytes.into())),
-            Some(_) => self.bytes += u64::from(arrival.bytes),
+            Some(_) => {
+                self.bytes += u64::from(arrival.bytes);
+                self.longest = self.longest.max(arrival.at.since(self.last));
+            }
         }
         self.count += 1;
         self.last = arrival.at;
@@ -68,6 +73,11 @@ impl Window {
     /// From packet to packet.
     pub fn spacing(&self) -> Span {
         self.span().scaled(1, self.count.saturating_sub(1).max(1))
+    }
+
+    /// The longest time from one packet to the next.
+    pub fn longest(&self) -> Span {
+        self.longest
     }
 
     /// When the last packet came.
