@@ -3,7 +3,7 @@
 use super::rtt::Percent;
 use super::sinks::{self, SinkArgs, rate, rate_with_interval};
 use super::target::{Stop, TargetArgs};
-use super::transfers::TransferArgs;
+use super::transfers::{TransferArgs, lasting};
 use crate::failure::Failure;
 use crate::files;
 use crate::progress::Progress;
@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, value_name = "BYTES", help_heading = "Transfers")]
     size: Option<u32>,
     /// Length of the result's intervals
-    #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Transfers")]
+    #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Transfers", value_parser = lasting)]
     interval: Span,
     /// Number of repetitions
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Repetition",

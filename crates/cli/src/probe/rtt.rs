@@ -3,6 +3,7 @@
 use super::fitted;
 use super::sinks::{self, SinkArgs, millis, with_interval};
 use super::target::{Stop, TargetArgs};
+use super::transfers::lasting;
 use crate::failure::Failure;
 use crate::files;
 use crate::output;
@@ -94,7 +95,7 @@ struct Repetition {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Longest time to send messages
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = lasting)]
     duration: Option<Span>,
     /// Repeat until the median of each size is known within this share of itself
     #[arg(long, value_name = "SHARE%")]

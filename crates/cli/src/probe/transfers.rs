@@ -17,7 +17,7 @@ pub struct TransferArgs {
           value_parser = clap::value_parser!(u16).range(1..=64))]
     pub streams: u16,
     /// How long to send and count, after the warm-up
-    #[arg(long, value_name = "TIME", default_value = "10s")]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = lasting)]
     pub duration: Span,
     /// Time left out at the beginning [default: 1s; of load: 2s]
     #[arg(long, value_name = "TIME")]
@@ -33,6 +33,14 @@ pub struct TransferArgs {
     pub window: Window,
 }
 
+/// A time that is not nothing.
+pub fn lasting(text: &str) -> Result<Span, String> {
+    match text.parse::<Span>().map_err(|error| error.to_string())? {
+        Span::ZERO => Err("nothing is measured in no time: give a longer one, such as 10s".into()),
+        span => Ok(span),
+    }
+}
+
 impl TransferArgs {
     /// The transfer, counted in these intervals.
     pub fn plan(&self, transport: Transport, size: Option<u32>, interval: Span) -> Transfer {
@@ -46,5 +54,17 @@ impl TransferArgs {
             congestion: self.congestion.clone(),
             window: (self.window.0, self.window.1),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measurement_lasts() {
+        assert!(["0s", "0ns"].iter().all(|it| lasting(it).unwrap_err().contains("in no time")));
+        assert_eq!(lasting("2s"), Ok(Span::from_secs(2)));
+        assert!(lasting("2").is_err());
     }
 }
