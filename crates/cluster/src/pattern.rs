@@ -26,7 +26,7 @@ pub struct Share {
 }
 
 impl Pattern {
-    /// The pattern of the records of each node, from node 0. The closing event of the programs is among them.
+    /// The pattern of the records of each node, from node 0. The events at the end of the programs are among them.
     pub fn of(nodes: &[Vec<Record>]) -> Pattern {
         let mut pattern = Pattern::default();
         for (me, records) in nodes.iter().enumerate() {

@@ -42,7 +42,9 @@ pub(crate) fn predict(
     let name = listed.entry.name;
     covered(traffic, name)?;
     let shape = (listed.entry.shape)(&listed.values);
-    fills_units(&traffic.workload, shape, name)?;
+    if !gathers(listed, &traffic.workload) {
+        fills_units(&traffic.workload, shape, name)?;
+    }
     let flow = Flow::new(network, index, 0)?.of_transfer(network, (shape.unit, u64::MAX))?;
     flow.uncovered_but_loss(network).map_or(Ok(()), Err)?;
     if flow.there.from.0.interface.requests.is_some() {
@@ -68,6 +70,10 @@ fn of_write(
     let shape = (listed.entry.shape)(&listed.values);
     let course = Course::new(network, listed, flow, (&traffic.workload, write))?;
     let formula = &course.formula;
+    let by_unit = flow.there.writing(write).scaled(shape.unit.into(), u64::from(write.max(1)));
+    if by_unit.as_nanos() as f64 > WRITES_BEHIND * formula.interval {
+        fills_units(&traffic.workload, shape, listed.entry.name)?;
+    }
     crowded(network, flow, shape, formula.together).map_or(Ok(()), Err)?;
     let unit = shape.unit + shape.header;
     let bytes = formula.together.saturating_mul(unit.into());
@@ -113,6 +119,15 @@ fn of_write(
     notes.extend(short_test(traffic, held, write.into(), rate.time_for(write.into())));
     Ok((figures, notes))
 }
+
+/// Whether writes of any size are gathered: one that opens a connection for each message fills its buffers with a transfer's.
+fn gathers(listed: &Listed, workload: &Workload) -> bool {
+    listed.entry.connects_for_each
+        && matches!(workload, Workload::Bulk { .. } | Workload::Push { .. })
+}
+
+/// The share of a unit's time in which the host must have written one: else what is sent waits for writes.
+const WRITES_BEHIND: f64 = 0.9;
 
 /// Sizes of the system writes.
 fn writes_of(workload: &Workload) -> Vec<u32> {

@@ -389,3 +389,32 @@ fn a_transfer_over_netblt_takes_as_long_as_the_formulas_say() {
         );
     }
 }
+
+/// Over NETBLT writes of any size are gathered in buffers, as long as the host writes faster than packets go.
+#[test]
+fn writes_over_netblt_need_not_fill_its_packets() {
+    let scenario = |write: u32, cost: &str| {
+        let text = format!(
+            "[[host]]\nname = 'a'\nprocessor = 'p'\n[[host]]\nname = 'b'\n[processor.p]\nwrite = '{cost}'\n\
+             [[link]]\nbetween = ['a', 'b']\nrate = '10Mbit/s'\ndelay = '10ms'\n\
+             [[traffic]]\nname = 't'\nkind = 'bulk'\nfrom = 'a'\nto = 'b'\nbytes = 1000000\nwrite = {write}\n\
+             transport = {{ kind = 'netblt', burst = 5, interval = '10ms' }}\n"
+        );
+        Scenario::parse(&text, "test.toml").unwrap().remove(0)
+    };
+    for (write, cost) in
+        [(100, "0us"), (1024, "0us"), (4000, "0us"), (1024, "200us"), (100_000, "2ms")]
+    {
+        let scenario = scenario(write, cost);
+        let runs =
+            [trunkline_sim::run(&scenario).unwrap(), trunkline_model::predict(&scenario).unwrap()];
+        let [took, expected] =
+            runs.each_ref().map(|run| run.traffic[0].samples[0].delay().as_millis_f64());
+        assert!(
+            (took / expected - 1.0).abs() < 0.02,
+            "{write}, {cost}: {took} ms, {expected} predicted"
+        );
+    }
+    let slow = predictions(&scenario(100, "2ms")).unwrap();
+    assert!(slow.list.is_empty() && slow.notes[0].text.contains("do not fill"), "{slow:?}");
+}
