@@ -11,7 +11,7 @@ use crate::reach::{Reach, ReachArgs};
 use crate::signals::Caught;
 use crate::{describe, output, statement};
 use rustix::process::Signal;
-use signal_hook::consts::SIGINT;
+use signal_hook::consts::{SIGINT, SIGQUIT};
 use std::ffi::OsString;
 use std::io;
 use std::process::{Command, ExitStatus};
@@ -316,7 +316,7 @@ fn attend(
                     output::tell(failure.message());
                 }
             }
-            Ok(Event::Signal(SIGINT)) if terminal_reaches_programs() => {}
+            Ok(Event::Signal(SIGINT | SIGQUIT)) if terminal_reaches_programs() => {}
             Ok(Event::Signal(signal)) => {
                 end_program(program, events, Signal::from_named_raw(signal));
                 return Err(Failure::interrupted(signal));

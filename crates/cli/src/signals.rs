@@ -1,7 +1,7 @@
 //! Signals as events.
 
 use crate::failure::Failure;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use std::fmt::Display;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The signals that ask for an end.
-const ALL: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+const ALL: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 
 /// The exit status of a command that a signal has ended, as shells tell it.
 pub fn status(signal: i32) -> i32 {
@@ -53,7 +53,7 @@ impl Caught {
     }
 }
 
-/// Calls `act` for each SIGINT, SIGTERM or SIGHUP, on a thread of its own, for as long as it says to go on.
+/// Calls `act` for each SIGINT, SIGTERM, SIGHUP or SIGQUIT, on a thread of its own, for as long as it says to go on.
 ///
 /// # Errors
 /// If the handlers cannot be installed.
@@ -78,7 +78,7 @@ impl Flag {
     }
 }
 
-/// Raises the flag for each SIGINT, SIGTERM or SIGHUP from now on.
+/// Raises the flag for each SIGINT, SIGTERM, SIGHUP or SIGQUIT from now on.
 ///
 /// # Errors
 /// If the handlers cannot be installed.

@@ -35,7 +35,7 @@ impl Drop for Teller {
 }
 
 impl Watch {
-    /// From now on SIGINT, SIGTERM and SIGHUP end the work and not the process.
+    /// From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT end the work and not the process.
     pub fn start() -> Result<Watch, Failure> {
         let (sender, events) = channel();
         let told = sender.clone();

@@ -26,9 +26,12 @@ fn start(host: &Host) -> Running {
 #[test]
 fn an_interrupted_run_cleans_up() {
     let host = Host::beside();
-    for (signal, name) in
-        [(Signal::INT, "SIGINT"), (Signal::TERM, "SIGTERM"), (Signal::HUP, "SIGHUP")]
-    {
+    for (signal, name) in [
+        (Signal::INT, "SIGINT"),
+        (Signal::TERM, "SIGTERM"),
+        (Signal::HUP, "SIGHUP"),
+        (Signal::QUIT, "SIGQUIT"),
+    ] {
         let running = start(&host);
         let pid = running.pid();
         running.signal(signal);
