@@ -72,6 +72,8 @@ const BRIDGE: &str = "tlbridge";
 const PORT: u16 = 7714;
 /// How long processes may take to end before they are killed.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long the others are waited for when one has failed.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Addresses of namespaces: 10.77.0.1 for node 0, and so on.
 const NETWORK: [u8; 3] = [10, 77, 0];
 /// Their multicast group, one of those for use within a site (RFC 2365).
@@ -143,7 +145,8 @@ impl Launch {
         Ok(())
     }
 
-    /// Lets them meet, and waits for the outcome of each. They are stopped then, or when one has failed. `tell` is called when
+    /// Lets them meet, and waits for the outcome of each. They are stopped then, or soon after one has failed, of which it tells the
+    /// others. `tell` is called when
     /// a node has told how far it has come.
     ///
     /// # Errors
@@ -155,13 +158,18 @@ impl Launch {
         tell: &mut dyn FnMut(&Watch),
     ) -> Result<Vec<Outcome>, NodesError> {
         let count = self.children.len();
-        let deadline = Instant::now() + most;
+        let mut deadline = Instant::now() + most;
         let mut watch = Watch::default();
         let mut addresses: Vec<Option<Address>> = vec![None; count];
         let mut outcomes: Vec<Option<Outcome>> = vec![None; count];
         let mut failed = false;
-        while !failed && outcomes.iter().any(Option::is_none) {
-            let (index, said) = self.next(deadline, stop, &outcomes, &watch)?;
+        while outcomes.iter().any(Option::is_none) {
+            let (index, said) = match self.next(deadline, stop, &outcomes, &watch) {
+                Ok(next) => next,
+                // Somebody's failure is the reason why others do not come to their end.
+                Err(_) if failed => break,
+                Err(error) => return Err(error),
+            };
             match said {
                 Said::Listens(address) => {
                     addresses[index] = Some(address);
@@ -171,6 +179,7 @@ impl Launch {
                         self.met = true;
                     }
                 }
+                Said::Fails(_) if failed => {}
                 Said::Fails(reason) => {
                     return Err(NodesError::Gone { node: NodeId(index as u16), reason });
                 }
@@ -180,7 +189,9 @@ impl Launch {
                 }
                 Said::Ended(outcome) => {
                     watch.ended(outcome.node);
-                    failed = outcome.failure.is_some();
+                    if outcome.failure.is_some() && !std::mem::replace(&mut failed, true) {
+                        deadline = deadline.min(Instant::now() + LAST_WORDS);
+                    }
                     outcomes[index] = Some(*outcome);
                 }
             }
@@ -217,6 +228,8 @@ impl Launch {
                     Ok(said) => return Ok((index, said)),
                     Err(_) => return Err(died(index, &format!("said what it should not: {line}"))),
                 },
+                // One that has failed ends when it has said so.
+                Ok((index, None)) if has_failed(outcomes[index].as_ref()) => {}
                 Ok((index, None)) => return Err(died(index, "died before its program had ended")),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
@@ -257,6 +270,10 @@ impl Launch {
             }
         }
     }
+}
+
+fn has_failed(outcome: Option<&Outcome>) -> bool {
+    outcome.is_some_and(|outcome| outcome.failure.is_some())
 }
 
 fn tell_one(input: &mut ChildStdin, what: &Peers) -> std::io::Result<()> {

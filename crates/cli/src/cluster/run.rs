@@ -214,11 +214,15 @@ fn tell(args: &Args, outcomes: &[Outcome]) -> Result<(), Failure> {
         }
         output::line(&promise(args, outcomes))?;
     }
-    let found = outcomes.iter().find_map(|it| {
-        let why = it.failure.as_ref().or(it.wrong.as_ref())?;
-        Some(format!("node {}: {why}", it.node))
-    });
-    found.map_or(Ok(()), |why| Err(Failure::failed(why)))
+    reason(outcomes).map_or(Ok(()), |why| Err(Failure::failed(why)))
+}
+
+/// Why the nodes have not come to a right end: what the first says of itself, and not of another.
+fn reason(outcomes: &[Outcome]) -> Option<String> {
+    let why = |it: &Outcome| it.failure.clone().or_else(|| it.wrong.clone());
+    let of_itself = |it: &&Outcome| !why(it).is_some_and(|why| why.contains(" has failed: "));
+    let found = |it: &Outcome| Some(format!("node {}: {}", it.node, why(it)?));
+    outcomes.iter().filter(of_itself).find_map(found).or_else(|| outcomes.iter().find_map(found))
 }
 
 /// What the network did with the frames. If none of n is known to be lost, fewer than 3 in n are, with 95 % confidence (the

@@ -97,8 +97,14 @@ fn the_careful_layer_reports_what_is_dropped() {
     let test = "jacobi:side=16,iterations=3000";
     let outcome = host.run(&arguments(true, &["--nodes", "4", "--test", test, "--drop", "1%"]));
     assert_eq!(outcome.status.code(), Some(1));
-    assert!(outcome.stderr.contains("reliability violated"), "{}", outcome.stderr);
-    assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+    let told = &outcome.stderr;
+    assert!(told.contains("reliability violated"), "{told}");
+    assert_eq!(told.lines().count(), 1, "{told}");
+    // What others came to is told too, not that of the first alone: of all who say it within a second.
+    let said: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let outcomes = said["outcomes"].as_array().unwrap();
+    let dropped: u64 = outcomes.iter().filter_map(|it| it["dropped"].as_u64()).sum();
+    assert!(outcomes.len() > 1 && dropped > 0, "{said}");
 }
 
 /// The loss of a frame behind which nothing more comes is found too, whichever way the layer was named.
