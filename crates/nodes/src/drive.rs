@@ -229,14 +229,16 @@ impl Driver<'_> {
 
     fn outcome(&mut self) -> Outcome {
         let (counters, memory) = (self.node.counters(), self.node.memory());
-        let gone = self.line.gone().map(Lost::to_string);
-        let failure = self.node.failure().map(ToString::to_string).or(gone);
+        let own = self.node.failure().map(ToString::to_string);
+        let told = own.is_none() && self.line.gone().is_some_and(Lost::is_told);
+        let failure = own.or_else(|| self.line.gone().map(Lost::to_string));
         let carrier = &mut self.line.carrier;
         Outcome {
             node: self.me.0,
             laps: self.node.take_laps().map(|lap| (lap.span().as_nanos(), lap.bytes)).collect(),
             wrong: if failure.is_some() { None } else { self.node.verdict().err() },
             failure,
+            told,
             sent: carrier.sent,
             received: carrier.received,
             dropped: self.line.dropped,

@@ -65,6 +65,11 @@ pub(crate) struct Lost {
 }
 
 impl Lost {
+    /// Whether it said so itself, to all.
+    pub fn is_told(&self) -> bool {
+        self.told
+    }
+
     fn error(&self) -> NodesError {
         let Lost { node, reason, told } = self;
         match told {

@@ -15,6 +15,9 @@ pub struct Outcome {
     pub wrong: Option<String>,
     /// Why its message layer could not go on.
     pub failure: Option<String>,
+    /// Whether that is another node's failure, of which it was told.
+    #[serde(default)]
+    pub told: bool,
     /// Datagrams sent.
     pub sent: u64,
     /// Datagrams received.

@@ -217,12 +217,14 @@ fn tell(args: &Args, outcomes: &[Outcome]) -> Result<(), Failure> {
     reason(outcomes).map_or(Ok(()), |why| Err(Failure::failed(why)))
 }
 
-/// Why the nodes have not come to a right end: what the first says of itself, and not of another.
+/// Why the nodes have not come to a right end: what the first says of itself, and not what it was told of another.
 fn reason(outcomes: &[Outcome]) -> Option<String> {
-    let why = |it: &Outcome| it.failure.clone().or_else(|| it.wrong.clone());
-    let of_itself = |it: &&Outcome| !why(it).is_some_and(|why| why.contains(" has failed: "));
-    let found = |it: &Outcome| Some(format!("node {}: {}", it.node, why(it)?));
-    outcomes.iter().filter(of_itself).find_map(found).or_else(|| outcomes.iter().find_map(found))
+    let why = |it: &Outcome| {
+        let why = it.failure.as_ref().or(it.wrong.as_ref())?;
+        Some(format!("node {}: {why}", it.node))
+    };
+    let mut of_themselves = outcomes.iter().filter(|it| !it.told);
+    of_themselves.find_map(why).or_else(|| outcomes.iter().find_map(why))
 }
 
 /// What the network did with the frames. If none of n is known to be lost, fewer than 3 in n are, with 95 % confidence (the
@@ -263,4 +265,24 @@ fn table(outcomes: &[Outcome]) -> String {
         ]);
     }
     table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_node_that_found_a_fault_is_quoted() {
+        let failed = |node, why: &str, told| Outcome {
+            node,
+            failure: Some(why.into()),
+            told,
+            ..Outcome::default()
+        };
+        let told = failed(0, "node 1 has failed: a frame was lost", true);
+        let own = failed(1, "a frame was lost", false);
+        assert_eq!(reason(&[told.clone(), own]).unwrap(), "node 1: a frame was lost");
+        assert!(reason(&[told]).unwrap().starts_with("node 0: node 1 has failed"));
+        assert_eq!(reason(&[Outcome::default()]), None);
+    }
 }
