@@ -462,7 +462,8 @@ impl End {
     }
 
     fn progress(&mut self, now: Time, tell: &mut dyn FnMut(&Receiving)) {
-        let is_starved = self.current.as_ref().is_some_and(Current::is_starved);
+        // A sender that keeps to a cap leaves room unused too: only what the disk has not taken is in its way.
+        let is_starved = self.writing > 0 && self.current.as_ref().is_some_and(Current::is_starved);
         let what = self.story.progress(now, self.current.is_some(), is_starved);
         what.iter().for_each(tell);
     }

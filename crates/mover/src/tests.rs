@@ -394,6 +394,18 @@ fn a_source_that_changes_is_told() {
     }
 }
 
+/// Room that a slow sender leaves unused is not the receiver's disk.
+#[test]
+fn a_cap_of_the_senders_is_no_fault_of_the_receivers() {
+    let (_dir, file, inbox) = places(40 * CHUNK as usize);
+    let there = There::start(&inbox, key(), false);
+    let control = Control::default();
+    control.set_cap(Some("32Mbit/s".parse().unwrap())).unwrap();
+    send(&options(&file, there.address, key()), &control, &mut |_| {}).unwrap();
+    let disk = there.end().unwrap().disk;
+    assert!(disk < 0.5, "{disk} of the time, where each chunk takes 44 ms to come");
+}
+
 #[test]
 fn a_cap_holds_and_can_be_lifted() {
     let (_dir, file, inbox) = places(40 * CHUNK as usize);
