@@ -15,6 +15,7 @@ use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+use trunkline_netns::{Namespace, listening};
 
 /// How long a receiver may take to listen.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -175,18 +176,13 @@ fn sender(mover: Mover, place: &Path, file: &Path, bytes: u64) -> Result<Command
 /// Waits until the receiver listens: a sender that asks in vain would cost processor time.
 fn wait_for(mover: Mover, place: &Path) -> Result<()> {
     let end = Instant::now() + PATIENCE;
-    let port = |port: &str| format!(":{:04X}", port.parse::<u16>().unwrap_or_default());
-    let listens = |table: &str, port: String| {
-        let table = fs::read_to_string(table).unwrap_or_default();
-        table.lines().any(|it| it.split_whitespace().nth(1).is_some_and(|at| at.ends_with(&port)))
-    };
+    let here = Namespace::current()?;
+    let listens = |port: &str| -> Result<bool> { Ok(listening(&here)?.contains(&port.parse()?)) };
     loop {
         let is_there = match mover {
-            Mover::Send | Mover::Clear => listens("/proc/net/udp", port(PORTS[0])),
+            Mover::Send | Mover::Clear => listens(PORTS[0])?,
             Mover::Quic => place.join("port").exists(),
-            Mover::Tcp => ["/proc/net/tcp", "/proc/net/tcp6"]
-                .iter()
-                .any(|table| listens(table, port(PORTS[1]))),
+            Mover::Tcp => listens(PORTS[1])?,
         };
         if is_there {
             return Ok(());

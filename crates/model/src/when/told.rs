@@ -201,7 +201,8 @@ impl Scenes<'_> {
         for (state, weight) in weights {
             let beside = self.beside(traffic, &course.states[state]);
             let Some(found) = self.found(&course.states[state], traffic).cloned() else { continue };
-            let share = weight / whole.max(f64::MIN_POSITIVE);
+            // Of what ends before anything of it is measured any part is as good.
+            let share = if whole > 0.0 { weight / whole } else { 1.0 };
             match parts.iter_mut().find(|part| part.found.list == found.list) {
                 Some(part) => part.join(share, beside, found),
                 None => parts.push(Part { share, beside, found }),
