@@ -16,6 +16,7 @@
 //! the same stretch has lost, as many as that share makes likely.
 
 mod delay;
+mod stretch;
 mod train;
 
 use super::contest::Contest;
@@ -49,10 +50,6 @@ const STANDS_AGAIN: u32 = 3;
 const BREATH: Span = Span::from_secs(5);
 /// Stretches of a breath at most, behind the first.
 const BREATHS: u32 = 6;
-/// Packets that a stretch has at least.
-const PACKETS: u64 = 24;
-/// How many times as long as any other a gap is in which nothing was sent, or all was lost (a choice).
-const STILL: u64 = 8;
 /// Percent of the rate below which what is lost is the path's own loss.
 const BELOW_RATE: u64 = 95;
 /// Percent of what was sent that came, or was lost with as much of what came: what is less stands in a queue, and fills it (a choice).
@@ -158,19 +155,6 @@ impl Adaptive {
         }
     }
 
-    /// Whether the stretch has lasted long enough.
-    fn is_over(&self) -> bool {
-        self.window.count() > PACKETS && self.window.span() >= self.stretch()
-    }
-
-    /// How long nothing has come, if that is much longer than from any packet to the next in this stretch and the one before: an end or
-    /// the path has stood still, and a stretch of before and behind that has no rate.
-    fn stood_still(&self, now: Time) -> Option<Span> {
-        let usual = self.window.longest().max(self.longest).max(self.quantum()).max(self.base());
-        let gap = now.since(self.window.last());
-        (self.window.count() > 0 && gap > usual.scaled(STILL, 1)).then_some(gap)
-    }
-
     /// Ends a stretch: what it says, and the next offer.
     fn decide(&mut self, now: Time) {
         let window = std::mem::take(&mut self.window);
@@ -202,20 +186,6 @@ impl Adaptive {
         let counted = self.own_loss.likely(losses).sent_at(through);
         let counted = self.fairly(counted, window.span());
         self.next(now, counted, all, excess);
-    }
-
-    /// Packets from this place on, and those that are known to be lost.
-    fn losses(&self, now: Time, from: Option<u64>) -> Losses {
-        from.map_or_else(Losses::default, |from| self.order.losses(now, from))
-    }
-
-    /// Packets lost beyond what the path loses by chance. In a contest one is enough.
-    fn excess(&self, losses: Losses, all: Losses) -> u64 {
-        match self.contest {
-            Some(_) => self.own_loss.over(all),
-            None if self.own_loss.is_exceeded(losses) => self.own_loss.over(losses).max(1),
-            None => 0,
-        }
     }
 
     fn next(&mut self, now: Time, counted: u64, all: Losses, excess: u64) {

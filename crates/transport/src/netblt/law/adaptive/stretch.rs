@@ -1,0 +1,38 @@
+//! A stretch: when it has lasted long enough, when it begins anew, and what was lost in it.
+
+use super::{Adaptive, Law, Losses};
+use trunkline_core::{Span, Time};
+
+/// Packets that a stretch has at least.
+const PACKETS: u64 = 24;
+/// How many times as long as any other a gap is in which nothing was sent, or all was lost (a choice).
+const STILL: u64 = 8;
+
+impl Adaptive {
+    /// Whether the stretch has lasted long enough.
+    pub(super) fn is_over(&self) -> bool {
+        self.window.count() > PACKETS && self.window.span() >= self.stretch()
+    }
+
+    /// How long nothing has come, if that is much longer than from any packet to the next in this stretch and the one before: an end or
+    /// the path has stood still, and a stretch of before and behind that has no rate.
+    pub(super) fn stood_still(&self, now: Time) -> Option<Span> {
+        let usual = self.window.longest().max(self.longest).max(self.quantum()).max(self.base());
+        let gap = now.since(self.window.last());
+        (self.window.count() > 0 && gap > usual.scaled(STILL, 1)).then_some(gap)
+    }
+
+    /// Packets from this place on, and those that are known to be lost.
+    pub(super) fn losses(&self, now: Time, from: Option<u64>) -> Losses {
+        from.map_or_else(Losses::default, |from| self.order.losses(now, from))
+    }
+
+    /// Packets lost beyond what the path loses by chance. In a contest one is enough.
+    pub(super) fn excess(&self, losses: Losses, all: Losses) -> u64 {
+        match self.contest {
+            Some(_) => self.own_loss.over(all),
+            None if self.own_loss.is_exceeded(losses) => self.own_loss.over(losses).max(1),
+            None => 0,
+        }
+    }
+}
