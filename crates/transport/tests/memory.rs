@@ -30,11 +30,21 @@ fn exchange(now: Time, [one, two]: &mut [Tcp<Extent>; 2], segments: usize) {
 
 #[test]
 fn flows_are_small_and_segments_cost_nothing() {
-    a_flow_costs_a_kilobyte();
+    // The least of three: the thread that started this one may allocate meanwhile too.
+    let [idle, full] = (0..3).map(|_| octets_of_a_flow()).reduce(least).expect("three");
+    assert!(idle <= 1024, "{idle} octets for a flow before it sends");
+    // Room for records grows by doubling: at most twice what is in flight.
+    assert!(full <= 1024 + 2 * 32 * 10, "{full} octets with ten packets in flight");
+    println!("{} octets for an end, {idle} for a flow, {full} sending", size_of::<Tcp<Extent>>());
     nothing_is_allocated_for_a_segment_that_arrives();
 }
 
-fn a_flow_costs_a_kilobyte() {
+fn least(one: [usize; 2], other: [usize; 2]) -> [usize; 2] {
+    [one[0].min(other[0]), one[1].min(other[1])]
+}
+
+/// Before it sends, and with ten packets in flight.
+fn octets_of_a_flow() -> [usize; 2] {
     assert!(size_of::<Segment<Extent>>() <= 80, "{}", size_of::<Segment<Extent>>());
     // The benchmark's flow: NewReno, 1448 octets in a segment, an initial window of ten.
     let settings = Settings { mss: 1448, sack: false, timestamps: false, ..Settings::default() };
@@ -48,15 +58,12 @@ fn a_flow_costs_a_kilobyte() {
         flows.push(ends);
     }
     let idle = (MEMORY.allocated() - before) / FLOWS;
-    assert!(idle <= 1024, "{idle} octets for a flow before it sends");
     for ends in &mut flows {
         while ends[0].transmit(Time::ZERO).is_some() {}
         assert_eq!(ends[0].in_flight(), 10 * 1448);
     }
     let full = (MEMORY.allocated() - before) / FLOWS;
-    // Room for records grows by doubling: at most twice what is in flight.
-    assert!(full <= 1024 + 2 * 32 * 10, "{full} octets with ten packets in flight");
-    println!("{} octets for an end, {idle} for a flow, {full} sending", size_of::<Tcp<Extent>>());
+    [idle, full]
 }
 
 fn nothing_is_allocated_for_a_segment_that_arrives() {
