@@ -259,6 +259,7 @@ impl Session {
     ) -> Result<(PathSpec, Changed), ChangeError> {
         let mut paths = locked(&self.paths);
         let (then, plan) = paths.planned(name, settings, at)?;
+        // Scenarios reckon with what hosts can have under way, and begin with less than this if queues are long.
         if then.needed > self.arena.max(paths.needed()) {
             let needed = then.needed;
             return Err(DataplaneError::Memory { needed, available: self.arena }.into());

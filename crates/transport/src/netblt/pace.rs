@@ -141,9 +141,9 @@ impl Pace {
         }
     }
 
-    /// There is a packet to be sent when it is due.
-    pub fn waits(&mut self) {
-        self.awaited = Some(self.next());
+    /// Whether there is a packet that is to be sent as soon as it is due.
+    pub fn waits(&mut self, is_there: bool) {
+        self.awaited = is_there.then(|| self.next());
     }
 
     /// A packet is sent.
@@ -219,7 +219,7 @@ mod tests {
                 pace.sent(now);
                 count += 1;
             }
-            pace.waits();
+            pace.waits(true);
         }
         count
     }

@@ -245,10 +245,12 @@ impl Sender {
 
     /// The next data packet, if one may be sent.
     pub fn transmit(&mut self, now: Time) -> Option<Sending> {
-        if self.next_data() > now {
-            if self.is_needed() {
-                self.pace.waits();
-            }
+        let waits = self.next_data() > now;
+        if waits || !self.is_needed() {
+            // Who sends now and then in a silence, or has nothing to send, is not late.
+            self.pace.waits(self.is_needed() && self.pace.next() > now);
+        }
+        if waits {
             return None;
         }
         let base = self.base?;
