@@ -171,7 +171,7 @@ impl Adaptive {
         let excess = self.excess(losses, all);
         // Below the rate, and without a queue, nothing is lost for want of room. In the beginning neither is known: beside
         // somebody who fills the line, his queue is in the first round trips, and what is lost in it is not the path's loss.
-        let is_unsure = self.phase == Phase::Start && excess > 0;
+        let is_unsure = self.phase == Phase::Start && excess > 0 && all.lost * MUCH >= all.sent;
         let is_idle = self.contest.is_none() && !is_unsure && self.queue() <= self.tolerated();
         let is_carried = losses.sent_at(through) * 100 >= self.sent * CARRIED;
         let came = self.full.take(self.sent, through);
