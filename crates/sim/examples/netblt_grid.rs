@@ -1,12 +1,12 @@
 //! NETBLT's rate law over a grid of paths: what it gets, what it leaves to others, and the queue that it keeps, as CSV.
 //!
 //! ```text
-//! cargo run --release -p trunkline-sim --example netblt_grid [--shifted] [REGION...] > grid.csv
+//! cargo run --release -p trunkline-sim --example netblt_grid [--shifted] [--seed=N] [REGION...] > grid.csv
 //! ```
 //!
 //! Regions: `alone`, `low`, `burst`, `jitter`, `beside`, `fair`, `change`, `back`, `wideband`. Without one, all of them. Each line ends with
 //! `goal` and whether it is met; the goals are those of `docs/transfer.md`. With `--shifted` all rates are 1.7 times as great, all
-//! round trips 0.6 times as long, and chance draws otherwise: a rule that helps by luck does not help there.
+//! round trips 0.6 times as long, and chance draws otherwise: a rule that helps by luck does not help there. `--seed=N` draws chance otherwise again.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -495,8 +495,10 @@ fn jain(rates: &[f64]) -> f64 {
 
 fn main() {
     let (options, asked): (Vec<String>, Vec<String>) =
-        std::env::args().skip(1).partition(|it| it == "--shifted");
-    let shift = if options.is_empty() { PLAIN } else { SHIFTED };
+        std::env::args().skip(1).partition(|it| it.starts_with("--"));
+    let shift = if options.iter().any(|it| it == "--shifted") { SHIFTED } else { PLAIN };
+    let seed = options.iter().find_map(|it| it.strip_prefix("--seed="));
+    let seed = seed.map_or(shift.seed, |it| it.parse().expect("--seed=N, a whole number"));
     let all = [alone, low, burst, jitter, beside, fair, change, back, wideband]
         .map(|region| region(shift));
     let is_asked = |cell: &Cell| {
@@ -510,7 +512,7 @@ fn main() {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 while let Some(cell) = cells.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let line = cell.line(shift.seed);
+                    let line = cell.line(seed);
                     eprintln!("{line}");
                     let mut lines = lines.lock().unwrap_or_else(|error| error.into_inner());
                     if let Some(at) = cells.iter().position(|it| std::ptr::eq(it, cell)) {

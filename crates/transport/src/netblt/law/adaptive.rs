@@ -50,13 +50,12 @@ const STANDS_AGAIN: u32 = 3;
 const BREATH: Span = Span::from_secs(5);
 /// Stretches of a breath at most, behind the first.
 const BREATHS: u32 = 6;
-/// Percent of the rate below which what is lost is the path's own loss.
-const BELOW_RATE: u64 = 95;
 /// Percent of what was sent that came, or was lost with as much of what came: what is less stands in a queue, and fills it (a choice).
 const CARRIED: u64 = 95;
 /// The slowest offer: two packets in this time.
 const SLOWEST: Span = Span::from_secs(2);
-/// What part of its packets a stretch has to lose for a trial to count behind which only about as much came (a choice).
+/// What part of its packets a stretch has to lose for its losses to be doubted in the beginning, and for a trial to count behind which only
+/// about as much came (a choice).
 const MUCH: u64 = 8;
 /// From packet to packet as long as nothing is known (a choice: slower than any sender begins).
 const UNKNOWN: Span = Span::from_millis(100);
@@ -109,6 +108,8 @@ pub struct Adaptive {
     turned: Time,
     /// The path's own loss, as it was while less than the rate was sent.
     own_loss: OwnLoss,
+    /// The rate of the latest stretch, if it told what the path loses.
+    told_at: Option<u64>,
     /// The window of a contest, and when it was last interrupted to see whether the queue goes.
     contest: Option<Contest>,
     breathed: Option<Time>,
@@ -145,6 +146,7 @@ impl Adaptive {
             jitter: Jitter::default(),
             turned: Time::ZERO,
             own_loss: OwnLoss::default(),
+            told_at: None,
             contest: None,
             breathed: None,
             left: None,
@@ -170,19 +172,18 @@ impl Adaptive {
         self.order.forget(now, self.since.take().unwrap_or(0), self.base());
         let excess = self.excess(losses, all);
         // Below the rate, and without a queue, nothing is lost for want of room. In the beginning neither is known: beside
-        // somebody who fills the line, his queue is in the first round trips, and what is lost in it is not the path's loss.
-        let is_unsure = self.phase == Phase::Start && excess > 0 && all.lost * MUCH >= all.sent;
+        // somebody who fills the line, his queue is in the first round trips, and what is lost in it, which is much, is not the path's loss.
+        let is_much = |losses: Losses| losses.lost * MUCH >= losses.sent;
+        let is_unsure = self.phase == Phase::Start && excess > 0 && is_much(all);
         let is_idle = self.contest.is_none() && !is_unsure && self.queue() <= self.tolerated();
         let is_carried = losses.sent_at(through) * 100 >= self.sent * CARRIED;
         let came = self.full.take(self.sent, through);
         let is_full = came == Came::AsMuch && losses.lost > 0;
         if self.phase == Phase::Drain {
-            let is_much = came == Came::About && losses.lost * MUCH >= losses.sent;
-            self.full.tried((is_full || is_much) && is_idle);
+            let is_about = came == Came::About && is_much(losses);
+            self.full.tried((is_full || is_about) && is_idle);
         }
-        if is_idle && is_carried && !is_full && self.sent * 100 <= self.rate * BELOW_RATE {
-            self.own_loss.take(self.own_loss.explained(losses));
-        }
+        self.learn(losses, all, is_idle, is_carried && !is_full);
         let counted = self.own_loss.likely(losses).sent_at(through);
         let counted = self.fairly(counted, window.span());
         self.next(now, counted, all, excess);

@@ -18,6 +18,15 @@ pub struct Losses {
 }
 
 impl Losses {
+    /// These but for some of them.
+    pub fn without(self, some: Losses) -> Losses {
+        Losses {
+            sent: self.sent.saturating_sub(some.sent),
+            lost: self.lost.saturating_sub(some.lost),
+            gaps: self.gaps.saturating_sub(some.gaps),
+        }
+    }
+
     /// The rate at which the packets were sent of which those that came had the rate `through`: at most twice as much.
     pub fn sent_at(self, through: u64) -> u64 {
         let came = (self.sent - self.lost.min(self.sent)).max(self.sent.div_ceil(2)).max(1);

@@ -1,4 +1,4 @@
-//! A stretch: when it has lasted long enough, when it begins anew, and what was lost in it.
+//! A stretch: when it has lasted long enough, when it begins anew, what was lost in it, and what that tells of the path.
 
 use super::{Adaptive, Law, Losses};
 use trunkline_core::{Span, Time};
@@ -7,6 +7,8 @@ use trunkline_core::{Span, Time};
 const PACKETS: u64 = 24;
 /// How many times as long as any other a gap is in which nothing was sent, or all was lost (a choice).
 const STILL: u64 = 8;
+/// Percent of the rate below which what is lost is the path's own loss.
+const BELOW_RATE: u64 = 95;
 
 impl Adaptive {
     /// Whether the stretch has lasted long enough.
@@ -33,6 +35,20 @@ impl Adaptive {
             Some(_) => self.own_loss.over(all),
             None if self.own_loss.is_exceeded(losses) => self.own_loss.over(losses).max(1),
             None => 0,
+        }
+    }
+
+    /// Learns what the path loses, if nothing was lost for want of room: of a stretch below the rate that found no queue, if it tells, and
+    /// of the packets behind the stretch before, which kept its rate until the next offer was in force.
+    pub(super) fn learn(&mut self, losses: Losses, all: Losses, is_idle: bool, tells: bool) {
+        let is_below = |sent: u64| sent * 100 <= self.rate * BELOW_RATE;
+        let behind = is_idle && self.told_at.is_some_and(is_below);
+        self.told_at = (is_idle && tells && is_below(self.sent)).then_some(self.sent);
+        if behind {
+            self.own_loss.take(self.own_loss.explained(all.without(losses)));
+        }
+        if self.told_at.is_some() {
+            self.own_loss.take(self.own_loss.explained(losses));
         }
     }
 }
