@@ -43,7 +43,7 @@ impl CaptureArgs {
                 None => Ok((None, None)),
             };
         }
-        let console = console(self.pcap.as_deref(), CaptureFilter::Both);
+        let console = console(self.pcap.as_deref(), CaptureFilter::Both)?;
         let control = listen(&console, None).inspect_err(|failure| {
             output::tell(format_args!(
                 "`show` and `set` do not reach this run: {}",
@@ -103,10 +103,11 @@ fn command() -> String {
 }
 
 /// A console whose sessions are captured to `file`, if that is asked for.
-pub fn console(file: Option<&Path>, filter: CaptureFilter) -> Arc<Console> {
+pub fn console(file: Option<&Path>, filter: CaptureFilter) -> Result<Arc<Console>, Failure> {
+    file.map_or(Ok(()), files::writable)?;
     let request =
         |file: &Path| CaptureRequest { file: file.to_owned(), command: command(), filter };
-    Arc::new(Console::new(file.map(request)))
+    Ok(Arc::new(Console::new(file.map(request))))
 }
 
 /// Listens for `show` and `set` at a console, and notes the address in `state`.
@@ -129,7 +130,7 @@ pub fn start(
     state: &RunState,
 ) -> Result<Running, Failure> {
     args.report.as_deref().map_or(Ok(()), files::writable)?;
-    let console = console(args.pcap.as_deref(), args.pcap_at);
+    let console = console(args.pcap.as_deref(), args.pcap_at)?;
     let (backend, bound, capture) = (args.backend, args.bound, console.next_capture());
     let options = SessionOptions { backend, dataplane, capture, bound };
     let (session, thread) = Session::start(plans, options)?;

@@ -2,14 +2,17 @@
 
 use crate::failure::Failure;
 use rustix::fs::Access;
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
+use trunkline_dataplane::capture::create_file;
 
 /// Fails if this file cannot be written, as far as that can be told without making it.
 pub fn writable(path: &Path) -> Result<(), Failure> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     match parent {
+        _ if path == Path::new("-") => Err(Failure::wrong_use(
+            "- is no file here, and nothing is captured or reported to standard output: name a file (a named pipe, to look at it meanwhile)",
+        )),
         _ if path.is_dir() => {
             Err(Failure::wrong_use(format!("{} is a directory: name a file", path.display())))
         }
@@ -38,7 +41,7 @@ pub fn write(
 ) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     let fail = |error| Failure::failed(format!("cannot write {}: {error}", path.display()));
-    let mut out = BufWriter::new(File::create(path).map_err(fail)?);
+    let mut out = BufWriter::new(create_file(path).map_err(fail)?);
     fill(&mut out).and_then(|()| out.flush()).map_err(|error| {
         // A device or a pipe is not ours to remove.
         if path.is_file() {

@@ -87,7 +87,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let stop = signals::flag()?;
     let (_host, state) = emulation::prepare()?;
     let mut laboratory = Laboratory::build(sweep.path.mtu, args.cpu)?;
-    let console = emulation::console(args.pcap.as_deref(), CaptureFilter::Both);
+    let console = emulation::console(args.pcap.as_deref(), CaptureFilter::Both)?;
     let _control = emulation::listen(&console, Some(&state))?;
     laboratory.attend(console);
     for namespace in laboratory.namespaces() {

@@ -103,6 +103,9 @@ fn models_and_files() {
         (&["--trace", &backwards], 2, &["--trace", "line 2", "none lower"]),
         (&["--schedule", "5s rate=zz"], 2, &["--schedule", "zz", "10Mbit/s"]),
         (&["--schedule", "/nonexistent"], 2, &["--schedule", "/nonexistent"]),
+        (&["--pcap", "-"], 2, &["standard output", "name a file"]),
+        (&["--pcap", "/nonexistent/x"], 2, &["/nonexistent"]),
+        (&["--report", "-"], 2, &["standard output", "name a file"]),
     ]);
 }
 

@@ -1,7 +1,7 @@
 //! Errors of a capture.
 
 use rustix::io::Errno;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -15,6 +15,12 @@ pub enum CaptureError {
         path: PathBuf,
         /// The system's answer.
         cause: String,
+    },
+    /// The file is a pipe that nobody reads.
+    #[error("nobody reads the pipe {}; start its reader first, as with `wireshark -k -i {}`", .path.display(), .path.display())]
+    Unread {
+        /// The pipe.
+        path: PathBuf,
     },
     /// The file cannot be written any further.
     #[error("cannot write {}: {cause}; {remedy}", .path.display())]
@@ -38,7 +44,11 @@ pub enum CaptureError {
 
 impl CaptureError {
     pub(super) fn create(path: &Path, error: &io::Error) -> CaptureError {
-        CaptureError::Create { path: path.to_owned(), cause: words(error) }
+        let path = path.to_owned();
+        match error.kind() {
+            ErrorKind::NotConnected => CaptureError::Unread { path },
+            _ => CaptureError::Create { path, cause: words(error) },
+        }
     }
 
     pub(super) fn write(path: &Path, error: &io::Error) -> CaptureError {

@@ -15,7 +15,7 @@ mod writer;
 
 pub use error::CaptureError;
 pub use plan::{CaptureFilter, CapturePlan};
-pub use writer::{Capture, CaptureHandle, CaptureSummary};
+pub use writer::{Capture, CaptureHandle, CaptureSummary, create_file};
 
 use pcapng::{Direction, Record};
 use rtrb::Producer;

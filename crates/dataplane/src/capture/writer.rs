@@ -3,9 +3,12 @@
 use super::pcapng::{self, LARGEST_BLOCK, Statistics, first_block};
 use super::{CaptureError, CapturePlan, CaptureTap, Recorder};
 use rtrb::{Consumer, Producer, RingBuffer};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -113,7 +116,7 @@ impl Capture {
         plan: CapturePlan,
         ring: usize,
     ) -> Result<(CaptureTap, CaptureHandle), CaptureError> {
-        let file = File::create(path).map_err(|error| CaptureError::create(path, &error))?;
+        let file = create_file(path).map_err(|error| CaptureError::create(path, &error))?;
         let (producer, consumer) = prepared_ring(ring.max(LARGEST_BLOCK));
         let shared = Arc::new(Shared::new(plan.interfaces.len()));
         let mut writer = Writer::new(path, file, consumer, Arc::clone(&shared));
@@ -130,6 +133,25 @@ impl Capture {
         let handle = CaptureHandle { path: path.to_owned(), shared, thread: Some(thread) };
         Ok((CaptureTap(Some(Box::new(recorder))), handle))
     }
+}
+
+/// Makes a file, or empties the one that is there. A pipe is written to if somebody reads it; nobody is waited for.
+///
+/// # Errors
+/// As those of [`File::create`]; `NotConnected` if nobody reads a pipe.
+pub fn create_file(path: &Path) -> io::Result<File> {
+    let nonblock = OFlags::NONBLOCK.bits().cast_signed();
+    let opened =
+        File::options().write(true).create(true).truncate(true).custom_flags(nonblock).open(path);
+    let file = opened.map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::NXIO) => {
+            io::Error::new(ErrorKind::NotConnected, "nobody reads this pipe; start its reader first")
+        }
+        _ => error,
+    })?;
+    let flags = fcntl_getfl(&file)?;
+    fcntl_setfl(&file, flags.difference(OFlags::NONBLOCK))?;
+    Ok(file)
 }
 
 /// A ring whose pages are there already, so that the dataplane does not meet them one by one.

@@ -242,7 +242,17 @@ fn a_dropped_handle_still_leaves_a_whole_file() {
     assert_eq!((contents.packets.len(), contents.statistics.len()), (6, 3));
 }
 
-/// A pipe that nobody reads holds the writer up for as long as the test wants.
+/// Who opens a pipe to write waits until somebody reads it: a capture does not.
+#[test]
+fn a_pipe_that_nobody_reads_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let told = Capture::start(&pipe, "", both()).unwrap_err().to_string();
+    assert!(told.contains("nobody reads the pipe"), "{told}");
+}
+
+/// A pipe that is not emptied holds the writer up for as long as the test wants.
 #[test]
 fn what_does_not_fit_is_counted_and_said_in_the_file() {
     const COUNT: u32 = 4000;
