@@ -144,9 +144,10 @@ pub fn create_file(path: &Path) -> io::Result<File> {
     let opened =
         File::options().write(true).create(true).truncate(true).custom_flags(nonblock).open(path);
     let file = opened.map_err(|error| match Errno::from_io_error(&error) {
-        Some(Errno::NXIO) => {
-            io::Error::new(ErrorKind::NotConnected, "nobody reads this pipe; start its reader first")
-        }
+        Some(Errno::NXIO) => io::Error::new(
+            ErrorKind::NotConnected,
+            "nobody reads this pipe; start its reader first",
+        ),
         _ => error,
     })?;
     let flags = fcntl_getfl(&file)?;

@@ -164,8 +164,8 @@ impl Adaptive {
         let through = window.rate();
         if self.offered == 0 {
             // The packets of the first train follow each other as the narrowest link lets them.
-            self.rate = through;
-            return self.make_offer(through * FIRST / 100);
+            self.rate = train::sent_at(&window);
+            return self.make_offer(self.rate * FIRST / 100);
         }
         let losses = self.losses(now, window.from());
         let all = self.losses(now, self.since);
@@ -183,7 +183,7 @@ impl Adaptive {
             let is_about = came == Came::About && is_much(losses);
             self.full.tried((is_full || is_about) && is_idle);
         }
-        self.learn(losses, all, is_idle, is_carried && !is_full);
+        self.learn(losses, all, is_idle, (is_carried && !is_full).then_some(came));
         let counted = self.own_loss.likely(losses).sent_at(through);
         let counted = self.fairly(counted, window.span());
         self.next(now, counted, all, excess);

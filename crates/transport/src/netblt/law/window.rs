@@ -43,8 +43,8 @@ pub struct Window {
     /// Bytes behind the first packet, and packets.
     bytes: u64,
     count: u64,
-    /// The longest time from one packet to the next.
-    longest: Span,
+    /// The shortest and the longest time from one packet to the next.
+    gaps: Option<(Span, Span)>,
     /// The place of the first packet that came by itself.
     from: Option<u64>,
 }
@@ -56,7 +56,9 @@ impl Window {
             None => self.first = Some((arrival.at, arrival.bytes.into())),
             Some(_) => {
                 self.bytes += u64::from(arrival.bytes);
-                self.longest = self.longest.max(arrival.at.since(self.last));
+                let gap = arrival.at.since(self.last);
+                let (shortest, longest) = self.gaps.unwrap_or((gap, gap));
+                self.gaps = Some((shortest.min(gap), longest.max(gap)));
             }
         }
         self.count += 1;
@@ -86,7 +88,12 @@ impl Window {
 
     /// The longest time from one packet to the next.
     pub fn longest(&self) -> Span {
-        self.longest
+        self.gaps.map_or(Span::ZERO, |it| it.1)
+    }
+
+    /// The shortest.
+    pub fn shortest(&self) -> Span {
+        self.gaps.map_or(Span::ZERO, |it| it.0)
     }
 
     /// When the last packet came.

@@ -1,6 +1,6 @@
 //! A stretch: when it has lasted long enough, when it begins anew, what was lost in it, and what that tells of the path.
 
-use super::{Adaptive, Law, Losses};
+use super::{Adaptive, Came, Law, Losses, Phase};
 use trunkline_core::{Span, Time};
 
 /// Packets that a stretch has at least.
@@ -33,21 +33,36 @@ impl Adaptive {
     pub(super) fn excess(&self, losses: Losses, all: Losses) -> u64 {
         match self.contest {
             Some(_) => self.own_loss.over(all),
-            None if self.own_loss.is_exceeded(losses) => self.own_loss.over(losses).max(1),
+            None if self.is_beyond(losses, all) => self.own_loss.over(losses).max(1),
             None => 0,
         }
     }
 
+    /// Whether a stretch has lost more than chance explains. While the rate is held, all packets since the last look were sent at about that
+    /// rate, and have lost more too: of many stretches one loses much by chance.
+    fn is_beyond(&self, losses: Losses, all: Losses) -> bool {
+        let is_held = matches!(self.phase, Phase::Hold(1..));
+        self.own_loss.is_exceeded(losses) && (!is_held || self.own_loss.is_exceeded(all))
+    }
+
     /// Learns what the path loses, if nothing was lost for want of room: of a stretch below the rate that found no queue, if it tells, and
-    /// of the packets behind the stretch before, which kept its rate until the next offer was in force.
-    pub(super) fn learn(&mut self, losses: Losses, all: Losses, is_idle: bool, tells: bool) {
+    /// of the packets behind the stretch before, which kept its rate until the next offer was in force, if clearly less had come of less in
+    /// it: a policer takes more of those.
+    pub(super) fn learn(
+        &mut self,
+        losses: Losses,
+        all: Losses,
+        is_idle: bool,
+        tells: Option<Came>,
+    ) {
         let is_below = |sent: u64| sent * 100 <= self.rate * BELOW_RATE;
         let behind = is_idle && self.told_at.is_some_and(is_below);
-        self.told_at = (is_idle && tells && is_below(self.sent)).then_some(self.sent);
+        let is_told = is_idle && tells.is_some() && is_below(self.sent);
+        self.told_at = (is_told && tells == Some(Came::Less)).then_some(self.sent);
         if behind {
             self.own_loss.take(self.own_loss.explained(all.without(losses)));
         }
-        if self.told_at.is_some() {
+        if is_told {
             self.own_loss.take(self.own_loss.explained(losses));
         }
     }

@@ -52,7 +52,7 @@ fn what_is_lost_on_a_full_line_is_not_the_paths_own() {
 fn come(law: &mut Adaptive, from: &mut (Time, u64), packets: u64, each: u64, apart: Span) {
     for place in from.1..from.1 + packets {
         if place % each != 1 {
-            from.0 = from.0 + apart;
+            from.0 += apart;
             law.arrived(&Arrival { at: from.0, bytes: 1000, place: Some(place) });
         }
     }
@@ -90,6 +90,21 @@ fn packets_behind_a_stretch_tell_what_the_path_loses() {
         law.own_loss.likely(Losses { sent: 100, lost: 50, gaps: 50 }).lost > 0
     };
     assert!(learned(90) && !learned(100));
+}
+
+/// Of many stretches one loses much by chance: while the rate is held, all packets since the last look have to have lost more as well. (At 5 %
+/// every fifth transfer of half a minute looked for a queue for that.)
+#[test]
+fn a_stretch_that_loses_much_by_chance_is_no_congestion() {
+    let few = Losses { sent: 160, lost: 16, gaps: 16 };
+    let doubts = |phase, lost| {
+        let mut law = law(2_000_000);
+        law.phase = phase;
+        law.own_loss.take(Losses { sent: 500, lost: 20, gaps: 20 });
+        law.excess(few, Losses { sent: 640, lost, gaps: lost }) > 0
+    };
+    assert!(!doubts(Phase::Hold(1), 40) && doubts(Phase::Hold(1), 70));
+    assert!(doubts(Phase::Hold(0), 40) && doubts(Phase::More(1000), 40));
 }
 
 /// What comes through below the rate while there is a queue is believed for a quarter each time.
@@ -163,6 +178,18 @@ fn a_train_that_a_short_queue_has_cut_tells_the_rate() {
     assert_eq!(first_offer(0, &with(&[6000, 7000]), false), None, "one is missing");
     assert_eq!(first_offer(5, &with(&[100_000]), false), Some(750), "copies of the OPEN");
     assert_eq!(first_offer(1, &[0, 100_000], true), None, "a packet alone tells nothing");
+}
+
+/// Copies of the OPEN bear no numbers. One or two that are lost among others which come evenly leave a hole; what comes in bunches has none.
+#[test]
+fn copies_that_were_lost_leave_a_hole() {
+    let offered = |millis: [u64; 10]| first_offer(10, &millis.map(|it| it * 1000), false);
+    assert_eq!(offered([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]), Some(750));
+    assert_eq!(offered([0, 1, 2, 3, 4, 6, 7, 8, 9, 10]), Some(750));
+    assert_eq!(offered([0, 1, 4, 5, 6, 7, 8, 9, 10, 11]), Some(749), "rounded");
+    assert_eq!(offered([0, 0, 0, 4, 4, 4, 8, 8, 8, 12]), Some(562));
+    assert_eq!(offered([0, 0, 0, 0, 0, 9, 9, 9, 9, 9]), Some(750));
+    assert_eq!(first_offer(2, &[0, 1000, 9000, 10_000, 11_000, 12_000], true), Some(750), "data");
 }
 
 /// Round trips of 50 ms that vary by up to 20 are jitter while the rate is held, and no queue; while more is tried they may be one. A stretch
