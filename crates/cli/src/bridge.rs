@@ -65,6 +65,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     check_distinct(&plans)?;
     let caught = Caught::begin()?;
     let (host, state) = emulation::prepare_on_host()?;
+    let devices: Vec<&str> = plans.iter().flat_map(|(_, a, b, _)| [a.as_str(), b]).collect();
+    state.claim(&devices)?;
     let mut told = Vec::new();
     for (_, a, b, path) in &plans {
         check_devices(&host, [a, b])?;

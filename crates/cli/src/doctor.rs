@@ -198,7 +198,7 @@ fn rights(privilege: Privilege) -> Finding {
         Privilege::UserNamespace { .. } => Finding::limited(
             "rights",
             "an ordinary user's, by a user namespace",
-            "run as root for `bridge`, for --backend xdp, and for UDP and ping to the world outside",
+            "run as root for `bridge`, for --backend xdp, and for ping to the world outside",
         ),
     }
 }

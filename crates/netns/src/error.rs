@@ -54,6 +54,14 @@ pub enum LabError {
         "refused to signal the processes of the own network namespace ({0}): name a laboratory's"
     )]
     OwnNamespace(u64),
+    /// Another run carries frames between devices of which this is one.
+    #[error("interface `{device}` is bridged by process {pid}: end that run first (`kill {pid}`), or frames would pass twice")]
+    Bridged {
+        /// The device.
+        device: String,
+        /// The process of that run.
+        pid: u32,
+    },
     /// The directory for run states cannot be trusted.
     #[error("{path} must be a directory of this user with mode 0700: remove it and start again")]
     RuntimeDirectory {

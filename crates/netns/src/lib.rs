@@ -19,6 +19,7 @@
 //! ```
 
 mod address;
+mod claim;
 mod datagram;
 pub mod decode;
 mod deliver;

@@ -40,6 +40,9 @@ pub struct Record {
     pub saved_forwarding: Vec<SavedForwarding>,
     /// Offloads of devices of the host as they were before.
     pub saved_offloads: Vec<SavedOffloads>,
+    /// Devices of the host between which it carries frames.
+    #[serde(default)]
+    pub bridged: Vec<String>,
 }
 
 impl Record {
@@ -57,6 +60,7 @@ impl Record {
             host_devices: Vec::new(),
             saved_forwarding: Vec::new(),
             saved_offloads: Vec::new(),
+            bridged: Vec::new(),
         })
     }
 
@@ -327,7 +331,7 @@ pub(crate) fn boot() -> String {
 const TICK: i128 = 10_000_000;
 
 /// When the process started, in ticks of the machine's own time since boot, whatever time namespace the caller is in.
-fn start_time(pid: u32) -> Option<u64> {
+pub(crate) fn start_time(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let offsets = fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
     machine_ticks(start_field(&text)?, boot_offset(&offsets))

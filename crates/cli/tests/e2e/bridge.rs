@@ -222,3 +222,18 @@ fn a_duration_ends_it_and_a_device_that_is_down_is_refused() {
     assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
     assert!(outcome.complaint().contains("ip link set tlta up"), "{outcome:#?}");
 }
+
+/// Two runs between the same devices would pass each frame twice.
+#[test]
+fn devices_of_another_run_are_refused() {
+    let host = Host::beside();
+    let Some(namespace) = host.separate() else { return };
+    let _sides = Sides::build(namespace);
+    let running = start(&host, &[]);
+    let outcome = host.run(&["bridge", "tltb", "tlta", "--duration", "200ms"]);
+    assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+    assert!(outcome.complaint().contains("end that run first"), "{outcome:#?}");
+    stop(&host, running);
+    let outcome = host.run(&["bridge", "tltb", "tlta", "--duration", "200ms", "--best-effort"]);
+    assert!(outcome.status.success(), "{outcome:#?}");
+}
