@@ -55,7 +55,9 @@ pub enum LabError {
     )]
     OwnNamespace(u64),
     /// Another run carries frames between devices of which this is one.
-    #[error("interface `{device}` is bridged by process {pid}: end that run first (`kill {pid}`), or frames would pass twice")]
+    #[error(
+        "interface `{device}` is bridged by process {pid}: end that run first (`kill {pid}`), or frames would pass twice"
+    )]
     Bridged {
         /// The device.
         device: String,
