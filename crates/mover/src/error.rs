@@ -49,7 +49,7 @@ pub enum MoverError {
     #[error("the receiver has no address: name it")]
     Nowhere,
     /// The user stopped it.
-    #[error("stopped; what has come is kept, and the same command goes on from there")]
+    #[error("stopped; the same command goes on from what has come")]
     Stopped,
 }
 

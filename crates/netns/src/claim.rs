@@ -27,15 +27,17 @@ impl RunState {
 mod tests {
     use crate::state::file_of;
     use crate::{Namespace, Record, RunState};
+    use std::process::Command;
 
-    /// The parent of this process stands for another run.
+    /// A program that waits stands for another run.
     #[test]
     fn a_device_is_claimed_once() {
         let directory = std::env::temp_dir().join(format!("tl-claim-{}", std::process::id()));
         let state = RunState::create(&directory, &Namespace::current().unwrap()).unwrap();
         state.claim(&["tlp", "tlq"]).unwrap();
         state.claim(&["tlp", "tlr"]).unwrap();
-        let pid = std::os::unix::process::parent_id();
+        let mut program = Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = program.id();
         let other = |started| Record { pid, started, ..state.record() };
         let write = |record: &Record| {
             std::fs::write(file_of(&directory, pid), record.text().unwrap()).unwrap();
@@ -48,6 +50,7 @@ mod tests {
         write(&other(started + 500));
         let later = state.claim(&["tls", "tlr"]);
         std::fs::remove_dir_all(&directory).unwrap();
+        program.kill().and_then(|()| program.wait()).unwrap();
         let told = taken.unwrap_err().to_string();
         assert!(told.contains("`tlr`") && told.contains(&pid.to_string()), "{told}");
         assert!(free.is_ok() && later.is_ok(), "{free:?} {later:?}");

@@ -189,6 +189,7 @@ fn copies_that_were_lost_leave_a_hole() {
     assert_eq!(offered([0, 1, 4, 5, 6, 7, 8, 9, 10, 11]), Some(749), "rounded");
     assert_eq!(offered([0, 0, 0, 4, 4, 4, 8, 8, 8, 12]), Some(562));
     assert_eq!(offered([0, 0, 0, 0, 0, 9, 9, 9, 9, 9]), Some(750));
+    assert_eq!(first_offer(3, &[0, 1000, 3000, 99_000], false), Some(499), "too few to tell");
     assert_eq!(first_offer(2, &[0, 1000, 9000, 10_000, 11_000, 12_000], true), Some(750), "data");
 }
 

@@ -16,6 +16,8 @@ const APART: Span = Span::from_millis(500);
 /// Copies in a row that are told to be lost at most, and what part of their mean the other times from one to the next may differ by (choices).
 const HOLE: u64 = 3;
 const EVEN: u64 = 4;
+/// Packets of a train of which that can be told (a choice).
+const TOLD: u64 = 6;
 
 /// The rate of a train as it was sent. Copies of the OPEN bear no numbers: if all follow each other evenly but for two, which lie a few times
 /// as far apart, those between these were lost.
@@ -26,7 +28,8 @@ pub(super) fn sent_at(window: &Window) -> u64 {
     let times = (longest + usual / 2) / usual;
     let is_near = |span: u64, to: u64| span.abs_diff(to) <= usual / EVEN;
     let is_hole = is_near(longest, times * usual) && is_near(window.shortest().as_nanos(), usual);
-    let is_told = is_hole && (2..=HOLE + 1).contains(&times) && window.from().is_none();
+    let are_copies = window.from().is_none() && window.count() >= TOLD;
+    let is_told = are_copies && is_hole && (2..=HOLE + 1).contains(&times);
     let lost = if is_told { times - 1 } else { 0 };
     (u128::from(window.rate()) * u128::from(gaps + lost) / u128::from(gaps)) as u64
 }
