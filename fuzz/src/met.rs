@@ -25,7 +25,7 @@ const PAUSES: [u64; 4] = [0, 1, 40, 3000];
 pub fn hear(data: &[u8]) {
     let Some((&first, mut rest)) = data.split_first() else { return };
     let (mut near, mut there) = met(first & 1 == 1);
-    let mut receiver = End::new(first & 2 == 2);
+    let mut receiver = End::new(first & 2 == 2, first & 4 == 4);
     while let Some((&[kind, length], behind)) = rest.split_first_chunk() {
         let (octets, behind) = behind.split_at(behind.len().min(length.into()));
         rest = behind;
@@ -146,8 +146,8 @@ struct End {
 }
 
 impl End {
-    /// One that brings a list and everything behind it, or some chunks.
-    fn new(is_new: bool) -> End {
+    /// One that brings a list, in a last buffer that may be shorter than others, and everything behind it, or some chunks.
+    fn new(is_new: bool, is_short: bool) -> End {
         let terms = Terms {
             uid: 1,
             buffer: CHUNK,
@@ -168,7 +168,11 @@ impl End {
             None => Stream::everything(CHUNK, LIST),
             Some(list) => Stream::chunks(CHUNK, list.clone(), list.len() as u64),
         };
-        let made = made.expect("possible terms");
+        let mut made = made.expect("possible terms");
+        if is_new && is_short {
+            let half = made.receiver().expect("it receives");
+            half.shorten(LIST / u64::from(CHUNK), LIST as u32 % CHUNK);
+        }
         let current = Current::new((1, 1), made, stream, 0, (6, Span::ZERO));
         let (written, now) = (BTreeSet::new(), Time::ZERO);
         End { current, now, list, written, has_list: false, has_root: false }

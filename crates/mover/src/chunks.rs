@@ -11,6 +11,15 @@ use trunkline_transfer::{Source, root};
 /// From one word about progress to the next.
 const TELL: Span = Span::from_millis(100);
 
+/// What becomes of the room behind the manifest in its last buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Head {
+    /// Zeros fill it up.
+    Filled,
+    /// The buffer is shorter, as both ends know.
+    Unfilled,
+}
+
 /// The chunks of one connection.
 pub(crate) struct Job {
     /// Those that are sent, in order.
@@ -66,7 +75,7 @@ pub(crate) fn read(
 /// Chunks as they are read, and what becomes of them.
 pub(crate) struct Chunks<'a> {
     /// What goes before them, and the buffers that it fills.
-    pub head: Option<Octets<'a>>,
+    pub head: Option<(Octets<'a>, Head)>,
     pub heads: u64,
     pub job: &'a Job,
     pub read: Receiver<Result<Read, MoverError>>,
@@ -96,9 +105,10 @@ pub(crate) struct Progress<'a> {
 
 impl Chunks<'_> {
     fn head(&mut self) -> Option<Loaded> {
-        let (mut data, is_end) = self.head.as_mut()?.take()?;
+        let (octets, filling) = self.head.as_mut()?;
+        let (mut data, is_end) = octets.take()?;
         let last = is_end && self.job.list.is_empty() && self.job.rest.is_none();
-        if !last {
+        if !last && *filling == Head::Filled {
             data.resize(self.job.chunk as usize, 0);
         }
         Some(Loaded { data, last })

@@ -192,7 +192,12 @@ fn what_was_on_its_way_to_the_disk_is_refused_too() {
     fs::write(inbox.join("file"), "mine").unwrap();
     let (manifest, _) = Manifest::scan(&[file], &mut |_, _| {}).unwrap();
     let list = manifest.encode();
-    let offer = Offer { identity: manifest.identity(), manifest: list.len() as u64, chunk: CHUNK };
+    let offer = Offer {
+        identity: manifest.identity(),
+        manifest: list.len() as u64,
+        chunk: CHUNK,
+        unfilled: false,
+    };
     let behind = [Task::Write(0, vec![1; 1000]), Task::Finish([0; 32]), Task::Offer(offer)];
     let desk = Desk::start(inbox.clone(), false).unwrap();
     let tasks = [Task::Offer(offer), Task::Manifest(list)].into_iter().chain(behind);
@@ -214,7 +219,12 @@ fn what_came_into_the_way_may_be_replaced_later() {
     let (_dir, file, inbox) = places(1000);
     let (manifest, _) = Manifest::scan(std::slice::from_ref(&file), &mut |_, _| {}).unwrap();
     let (list, data) = (manifest.encode(), fs::read(&file).unwrap());
-    let offer = Offer { identity: manifest.identity(), manifest: list.len() as u64, chunk: CHUNK };
+    let offer = Offer {
+        identity: manifest.identity(),
+        manifest: list.len() as u64,
+        chunk: CHUNK,
+        unfilled: false,
+    };
     let root = root([*blake3::hash(&data).as_bytes()].into_iter());
     let ends = |replace: bool, tasks: Vec<Task>| {
         let desk = Desk::start(inbox.clone(), replace).unwrap();
@@ -257,7 +267,7 @@ fn offer_of_tree(at: &Path) -> (Offer, Vec<u8>) {
     let (manifest, _) = Manifest::scan(&[at.join("tree")], &mut |_, _| {}).unwrap();
     let list = manifest.encode();
     let (identity, length) = (manifest.identity(), list.len() as u64);
-    (Offer { identity, manifest: length, chunk: CHUNK }, list)
+    (Offer { identity, manifest: length, chunk: CHUNK, unfilled: false }, list)
 }
 
 /// A receiver that is stopped while it reads what stands there already was stopped, and nothing is in the way.

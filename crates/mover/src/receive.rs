@@ -424,7 +424,7 @@ impl End {
             }
             Answer::All => {
                 let stream = Stream::everything(offer.chunk, offer.manifest);
-                self.accept(now, &pending, &answer, stream);
+                self.accept(now, &pending, &offer.welcome(), stream);
             }
             _ => self.answer(&pending, &answer),
         }

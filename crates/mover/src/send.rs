@@ -1,7 +1,7 @@
 //! The sending end: calls, offers, sends what is missing, and says when all of it is in its place.
 
 use crate::account::Limit;
-use crate::chunks::{Chunks, Job, Progress, read};
+use crate::chunks::{Chunks, Head, Job, Progress, read};
 use crate::flow::{Control, Flow, Octets, Outcome};
 use crate::link::Link;
 use crate::session::{Secret, Session};
@@ -208,7 +208,8 @@ impl Mover<'_> {
     /// What an OPEN says that offers the transfer.
     fn offer(&self) -> Vec<u8> {
         let (identity, chunk) = (self.identity, self.flow.chunk);
-        Ask::Offer(Offer { identity, manifest: self.encoded.len() as u64, chunk }).text()
+        let manifest = self.encoded.len() as u64;
+        Ask::Offer(Offer { identity, manifest, chunk, unfilled: true }).text()
     }
 
     /// Calls the receiver until it answers; `first` is what its first words may offer. Tells of each second of waiting.
@@ -235,25 +236,26 @@ impl Mover<'_> {
             let Some((mut connection, text)) = self.flow.open(session, &offer, is_long)? else {
                 return Ok(Outcome::Lost);
             };
-            let (is_headed, list, missing) = match Answer::read(&text) {
-                Some(Answer::All) => {
+            let (head, list, missing) = match Answer::read(&text) {
+                Some(answer @ (Answer::All | Answer::Unfilled)) => {
                     let all = self.hashes.len() as u64;
-                    (true, (0..all).collect(), all)
+                    let head = if answer == Answer::All { Head::Filled } else { Head::Unfilled };
+                    (Some(head), (0..all).collect(), all)
                 }
                 Some(Answer::Want { ranges, missing }) => {
                     self.check(&ranges)?;
-                    (false, ranges.into_iter().flatten().collect(), missing)
+                    (None, ranges.into_iter().flatten().collect(), missing)
                 }
-                Some(Answer::Whole) => (false, Vec::new(), 0),
+                Some(Answer::Whole) => (None, Vec::new(), 0),
                 Some(Answer::Stopped) => return Err(MoverError::Gone(STOPPED.into())),
                 _ => return Err(MoverError::Broken("no answer to an offer")),
             };
-            if missing == 0 && !is_headed {
+            if missing == 0 && head.is_none() {
                 self.had.get_or_insert(self.bytes);
             }
             let job = self.job(list, missing);
-            if is_headed || !job.list.is_empty() {
-                let sent = self.send_chunks(session, &mut connection, is_headed, &job, missing)?;
+            if head.is_some() || !job.list.is_empty() {
+                let sent = self.send_chunks(session, &mut connection, head, &job, missing)?;
                 if sent == Outcome::Lost {
                     return Ok(sent);
                 }
@@ -296,7 +298,7 @@ impl Mover<'_> {
         &mut self,
         session: &mut Session,
         connection: &mut Connection,
-        is_headed: bool,
+        head: Option<Head>,
         job: &Job,
         missing: u64,
     ) -> Result<Outcome, MoverError> {
@@ -325,10 +327,10 @@ impl Mover<'_> {
                 told: Time::ZERO,
                 tell,
             };
-            let head = is_headed.then(|| Octets::new(encoded, chunk));
+            let octets = head.map(|_| Octets::new(encoded, chunk));
             let mut chunks = Chunks {
-                heads: head.as_ref().map_or(0, Octets::buffers),
-                head,
+                heads: octets.as_ref().map_or(0, Octets::buffers),
+                head: octets.zip(head),
                 job,
                 read: read_ahead,
                 spare,

@@ -22,7 +22,7 @@ const FULL: usize = ADDED + HEADER + PACKET as usize;
 
 /// A caller that offers a transfer with its first words, in datagrams of so many octets and buffers of so many.
 fn caller(number: u8, length: usize, buffer: u32) -> Caller {
-    let offer = Offer { identity: [number; 32], manifest: 100, chunk: buffer };
+    let offer = Offer { identity: [number; 32], manifest: 100, chunk: buffer, unfilled: false };
     let terms = Terms {
         uid: number.into(),
         buffer,

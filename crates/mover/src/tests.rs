@@ -427,3 +427,15 @@ fn a_cap_holds_and_can_be_lifted() {
     // 1 MB/s; a slow machine is below, nothing is above but for rounding and what was confirmed at once.
     assert!(lifted.unwrap() < 1.25e6, "{lifted:?}");
 }
+
+/// The end of a list fills no buffer up: of one file it takes a packet. (It took a whole buffer, one in 256 of a transfer.)
+#[test]
+fn a_list_takes_no_more_packets_than_it_needs() {
+    let (_dir, file, inbox) = places(30 * CHUNK as usize);
+    let there = There::start(&inbox, key(), false);
+    let sent = sends(&file, there.address, key()).unwrap();
+    there.end().unwrap();
+    same(&file, &inbox);
+    // The list, 256 chunks of 15 packets, and the root behind them.
+    assert_eq!(sent.packets - sent.again, 1 + 256 * 15 + 1, "{sent:?}");
+}

@@ -38,6 +38,22 @@ pub struct Offer {
     pub manifest: u64,
     /// Octets of a chunk.
     pub chunk: u32,
+    /// Whether nothing need fill up the manifest's last buffer.
+    pub unfilled: bool,
+}
+
+impl Offer {
+    /// The manifest's last buffer, and the octets of the manifest in it, if nothing fills it up.
+    pub fn short(&self) -> Option<(u64, u32)> {
+        let before = self.manifest.checked_sub(1)? / u64::from(self.chunk);
+        let octets = self.manifest - before * u64::from(self.chunk);
+        self.unfilled.then_some((before, octets as u32))
+    }
+
+    /// The answer to it of a receiver that has nothing of the transfer.
+    pub fn welcome(&self) -> Answer {
+        if self.short().is_some() { Answer::Unfilled } else { Answer::All }
+    }
 }
 
 /// What a receiver answers.
@@ -45,6 +61,8 @@ pub struct Offer {
 pub enum Answer {
     /// It wants what was asked whether it wants it: the manifest, or the hashes.
     All,
+    /// The same of an offer, and nothing is to fill up its manifest's last buffer.
+    Unfilled,
     /// It wants these chunks next, of so many that are missing.
     Want {
         /// Chunks in order; as many ranges as there was room for.
@@ -74,8 +92,9 @@ impl Ask {
     pub fn text(&self) -> Vec<u8> {
         match self {
             Ask::Offer(offer) => {
-                let Offer { identity, manifest, chunk } = offer;
-                format!("offer id={} manifest={manifest} chunk={chunk}", hex(identity))
+                let Offer { identity, manifest, chunk, unfilled } = offer;
+                let unfilled = if *unfilled { " unfilled=1" } else { "" };
+                format!("offer id={} manifest={manifest} chunk={chunk}{unfilled}", hex(identity))
             }
             Ask::Hashes { identity } => format!("hashes id={}", hex(identity)),
             Ask::Finish { identity, root } => {
@@ -93,6 +112,7 @@ impl Ask {
                 identity: unhex(words.value("id")?)?,
                 manifest: words.number("manifest")?,
                 chunk: u32::try_from(words.number("chunk")?).ok().filter(|&it| it > 0)?,
+                unfilled: words.number("unfilled") == Some(1),
             })),
             "hashes" => Some(Ask::Hashes { identity: unhex(words.value("id")?)? }),
             "finish" => Some(Ask::Finish {
@@ -109,6 +129,7 @@ impl Answer {
     pub fn text(&self) -> Vec<u8> {
         match self {
             Answer::All => "all".into(),
+            Answer::Unfilled => "unfilled".into(),
             Answer::Want { ranges, missing } => {
                 let mut text = format!("want missing={missing} chunks=");
                 for (at, range) in ranges.iter().enumerate() {
@@ -135,6 +156,7 @@ impl Answer {
         let words = Words::of(text)?;
         Some(match words.verb {
             "all" => Answer::All,
+            "unfilled" => Answer::Unfilled,
             "want" => Answer::Want {
                 ranges: ranges(words.value("chunks")?)?,
                 missing: words.number("missing")?,
@@ -203,10 +225,12 @@ mod tests {
 
     #[test]
     fn what_is_said_is_read() {
-        let offer = Offer { identity: [1; 32], manifest: u64::MAX, chunk: u32::MAX };
+        let offer =
+            Offer { identity: [1; 32], manifest: u64::MAX, chunk: u32::MAX, unfilled: false };
         let identity = [1; 32];
         for ask in [
             Ask::Offer(offer),
+            Ask::Offer(Offer { unfilled: true, ..offer }),
             Ask::Hashes { identity },
             Ask::Finish { identity: [1; 32], root: [0xfe; 32] },
         ] {
@@ -216,6 +240,7 @@ mod tests {
         }
         for answer in [
             Answer::All,
+            Answer::Unfilled,
             Answer::Want { ranges: vec![0..1, 7..900], missing: 894 },
             Answer::Whole,
             Answer::Placing { done: 3, all: u64::MAX },
@@ -225,6 +250,14 @@ mod tests {
         ] {
             assert_eq!(Answer::read(&answer.text()), Some(answer));
         }
+    }
+
+    #[test]
+    fn the_end_of_a_list_is_found() {
+        let short =
+            |manifest| Offer { identity: [0; 32], manifest, chunk: 100, unfilled: true }.short();
+        let found = [0, 1, 100, 101, 250].map(short);
+        assert_eq!(found, [None, Some((0, 1)), Some((0, 100)), Some((1, 1)), Some((2, 50))]);
     }
 
     #[test]

@@ -179,6 +179,9 @@ impl End {
         if let Some(round) = round {
             connection = connection.expecting(round);
         }
+        if *answer == Answer::Unfilled {
+            shorten(&mut connection, pending.offer.and_then(|it| it.short()));
+        }
         pending.came.iter().for_each(|&at| connection.knocked(at, &pending.terms));
         let room = (self.memory / u64::from(pending.terms.buffer)).max(1);
         let room = (room.saturating_sub(self.writing), round.unwrap_or(Span::ZERO));
@@ -204,6 +207,13 @@ pub(super) fn connection(
     made.ok().map(|connection| connection.answering(&answer.text()))
 }
 
+/// Tells a connection which of its buffers is shorter than the others.
+pub(super) fn shorten(connection: &mut Connection, short: Option<(u64, u32)>) {
+    if let (Some((buffer, octets)), Some(half)) = (short, connection.receiver()) {
+        half.shorten(buffer, octets);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{ReceiveOptions, Secret};
@@ -225,7 +235,7 @@ mod tests {
         };
         let mut end = End::start(options, &mut |_| {}).unwrap();
         let identity = [1; 32];
-        end.begun(Time::ZERO, 1, Offer { identity, manifest: 100, chunk: CHUNK });
+        end.begun(Time::ZERO, 1, Offer { identity, manifest: 100, chunk: CHUNK, unfilled: false });
         let (terms, ports) = (Terms::default(), Ports { local: 1, foreign: 2 });
         let pending = Pending { guest: 0, terms, ports, offer: None, came: Vec::new() };
         end.asked(Time::ZERO, pending, &Ask::Finish { identity, root: [2; 32] }, &mut |_| {});

@@ -178,12 +178,14 @@ impl End {
         let guest = self.sessions.iter_mut().find(|it| it.number == number);
         let Some(Guest { early: Some(early), .. }) = guest else { return };
         let Stage::Looking(offer) = early.stage else { return };
-        let made = super::asked::connection(now, &early.terms, early.ports, &Answer::All);
+        let answer = offer.welcome();
+        let made = super::asked::connection(now, &early.terms, early.ports, &answer);
         early.stage = match made {
             Some(mut connection) if is_new && is_idle => {
                 early.room = (memory / u64::from(early.terms.buffer)).max(1);
                 let buffers = Stream::head(offer.chunk, offer.manifest) + early.room;
                 early.come = buffers.min(FIRST);
+                super::asked::shorten(&mut connection, offer.short());
                 connection.provide(early.come);
                 early.came.iter().for_each(|&at| connection.knocked(at, &early.terms));
                 Stage::Taken(offer, Box::new(connection))

@@ -4,7 +4,9 @@
 //! come; when it runs out, the missing packets are asked for. No packet that overtakes another makes a request by itself
 //! (RFC 1030 §7).
 
+mod opening;
 mod parity;
+mod short;
 mod waiting;
 
 use super::habits::RateLaw;
@@ -72,6 +74,8 @@ pub struct Receiver {
     terms: Terms,
     packets: u32,
     tail: u16,
+    /// A buffer, counted from 0, that both ends know to be shorter than the others, and its bytes.
+    short: Option<(u64, u32)>,
     /// The number of the first of `buffers`, and how many there were before it.
     base: u32,
     done: u64,
@@ -120,6 +124,7 @@ impl Receiver {
             terms: terms.clone(),
             packets,
             tail: tail as u16,
+            short: None,
             base: dialect.first_buffer(),
             done: 0,
             buffers: VecDeque::new(),
@@ -162,35 +167,11 @@ impl Receiver {
         while self.last.is_none() && self.provided > 0 && has_room(self) && self.log.has_room() {
             let number = self.base.wrapping_add(self.buffers.len() as u32);
             let sequence = self.log.add(number, Said::Go);
-            self.buffers.push_back(Incoming::new(self.packets, self.tail, sequence));
+            let (packets, tail) = self.size(self.done + self.buffers.len() as u64);
+            self.buffers.push_back(Incoming::new(packets, tail, sequence));
             self.provided -= 1;
             self.open += 1;
         }
-    }
-
-    /// A round trip takes so long at most, as far as is known before one is measured.
-    pub fn expect(&mut self, round: Span) {
-        self.control.expect(round);
-    }
-
-    /// The same, and what has been said is waited for from now on.
-    pub fn met(&mut self, now: Time, round: Span) {
-        self.expect(round);
-        self.control_due = self.control_due.map(|_| now + self.control.value());
-    }
-
-    /// Says all again that has not been acknowledged, if an offer is part of it. Answers whether one is.
-    pub fn repeat(&mut self) -> bool {
-        let has_offered = self.offered.is_some();
-        if has_offered {
-            self.log.repeat();
-        }
-        has_offered
-    }
-
-    /// A copy of the OPEN has come, as long as a data packet of so many user bytes.
-    pub fn knocked(&mut self, at: Time, packet: u16) {
-        self.law.arrived(&Arrival { at, bytes: on_path(packet, self.dialect), place: None });
     }
 
     /// A data packet has come, whose data are right if `is_right`. Answers where they belong, if they are new.
@@ -257,7 +238,7 @@ impl Receiver {
     fn took(&mut self, now: Time, data: &Data, index: usize, by_itself: bool) {
         self.received.packets += 1;
         self.hear_pace(data.burst);
-        let place = (self.done + index as u64) * u64::from(self.packets) + u64::from(data.packet);
+        let place = self.place(self.done + index as u64, data.packet);
         self.tell_law(now, data, by_itself.then_some(place));
         self.arrivals.came(now, data.buffer, data.packet.into());
         self.review(now);

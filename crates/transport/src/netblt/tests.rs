@@ -11,6 +11,7 @@ use trunkline_core::{Seed, Span, Time};
 mod caps;
 mod opening;
 mod parity;
+mod short;
 mod stops;
 
 const PORTS: Ports = Ports { local: 0x4001, foreign: 0x0064 };
@@ -38,6 +39,8 @@ fn habits(dialect: Dialect, rate: RateLaw) -> Habits {
 struct End {
     connection: Option<Connection>,
     data: Vec<u8>,
+    /// Octets of the first buffer, if both ends know it to be shorter than the others.
+    head: Option<u32>,
     got: BTreeMap<u64, Vec<u8>>,
     /// Rows of parity that have come.
     rows: BTreeMap<u64, Vec<(u16, Vec<u8>)>>,
@@ -47,33 +50,42 @@ struct End {
 impl End {
     fn new(connection: Option<Connection>, data: &[u8]) -> End {
         let (got, rows) = (BTreeMap::new(), BTreeMap::new());
-        End { connection, data: data.to_vec(), got, rows, whole: Vec::new() }
+        End { connection, data: data.to_vec(), head: None, got, rows, whole: Vec::new() }
+    }
+
+    /// Where the data of a buffer are among all.
+    fn extent(&self, buffer: u64, size: usize) -> std::ops::Range<usize> {
+        let head = self.head.map_or(size, |head| head as usize);
+        let start = if buffer == 0 { 0 } else { head + (buffer as usize - 1) * size };
+        start..self.data.len().min(start + if buffer == 0 { head } else { size })
     }
 
     /// Fills buffers, and writes the octets of the next packet.
     fn transmit(&mut self, now: Time) -> Option<Vec<u8>> {
-        let connection = self.connection.as_mut()?;
+        let mut connection = self.connection.take()?;
         let size = connection.terms().buffer as usize;
         if let Some(sender) = connection.sender() {
             while let Some(number) = sender.wants() {
-                let left = self.data.len() - number as usize * size;
-                sender.fill(left.min(size) as u32, left <= size);
+                let extent = self.extent(number, size);
+                sender.fill(extent.len() as u32, extent.end == self.data.len());
             }
         }
-        let out = connection.transmit(now)?;
+        let out = connection.transmit(now);
+        let connection = self.connection.insert(connection);
+        let out = out?;
         let (ports, dialect) = (connection.ports(), Dialect::of_version(self.version()));
         let mut octets = Vec::new();
         match out {
             Out::Packet(packet) => encode(dialect?, ports, &packet, &mut octets),
             Out::Data(sending) => {
-                let at = sending.buffer as usize * size + sending.offset as usize;
+                let at = self.extent(sending.buffer, size).start + sending.offset as usize;
                 let data = &self.data[at..at + usize::from(sending.header.bytes)];
                 let header = Data { checksum: data_checksum(data), ..sending.header };
                 encode(dialect?, ports, &Packet::Data(header), &mut octets);
                 octets.extend(data);
             }
             Out::Parity(parity, buffer) => {
-                let data = self.data.chunks(size).nth(buffer as usize).unwrap_or_default();
+                let data = &self.data[self.extent(buffer, size)];
                 let mut sum = vec![0; parity.bytes.into()];
                 super::parity::encode(parity.row.into(), data, sum.len(), &mut sum);
                 let parity = wire::Parity { checksum: data_checksum(&sum), ..parity };
@@ -95,6 +107,9 @@ impl End {
                 let ports = read.ports.turned();
                 self.connection = Connection::accept(now, terms, ports, habits, limits).ok();
                 if let Some(connection) = &mut self.connection {
+                    if let (Some(head), Some(half)) = (self.head, connection.receiver()) {
+                        half.shorten(0, head);
+                    }
                     connection.provide(1000);
                 }
             }
@@ -165,6 +180,8 @@ struct Events {
     asleep: [Vec<(Time, Time)>; 2],
     /// The time that a packet takes on the line of the path, before which so many wait at most.
     line: Option<(Span, u64)>,
+    /// Octets of a first buffer that is shorter.
+    head: Option<u32>,
 }
 
 const NOTHING: Events = Events {
@@ -173,6 +190,7 @@ const NOTHING: Events = Events {
     cap: None,
     asleep: [Vec::new(), Vec::new()],
     line: None,
+    head: None,
 };
 /// Packets that wait for an end that does nothing.
 const ROOM: usize = 200;
@@ -207,6 +225,7 @@ fn run_with(
         End::new(Some(active), if write { data } else { &[] }),
         End::new(None, if write { &[] } else { data }),
     ];
+    ends.iter_mut().for_each(|end| end.head = events.head);
     ends[0].connection.as_mut().expect("open").provide(1000);
     let (mut now, mut sent, mut way) = (Time::ZERO, 0u64, BTreeMap::new());
     let mut chance = Seed(0).stream("fates");
