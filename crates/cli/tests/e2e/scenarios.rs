@@ -443,7 +443,8 @@ fn the_demo_shows_what_a_queue_does() {
     let (fifo, fair) = (call_behind("fifo", &json), call_behind("fq-codel", &json));
     // 20 ms are the path's; a fifo of 512 KiB holds 210 ms.
     assert!((20.0..40.0).contains(&fair) && fifo > 4.0 * fair, "{fifo} and {fair} ms");
-    for part in ["fq-codel", "call: median delay from"] {
+    // Of two queues, or of one if the machine was too busy for the other.
+    for part in ["fq-codel", "call: median delay "] {
         assert!(outcome.stdout.contains(part), "no '{part}' in {outcome:#?}");
     }
 }
