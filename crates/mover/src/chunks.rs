@@ -124,7 +124,7 @@ impl Chunks<'_> {
             self.waiting = Some(data);
             return None;
         }
-        // Only the last buffer of a connection may be shorter.
+        // Of chunks only the last buffer of a connection may be shorter.
         data.resize(self.job.chunk as usize, 0);
         Some(Loaded { data, last: false })
     }

@@ -175,7 +175,7 @@ impl Sender {
         self.terms.buffer
     }
 
-    /// The client has filled the next buffer, all of it or, of the last, so many bytes.
+    /// The client has filled the next buffer, all of it or, of the last and of one that the receiver knows to be shorter, so many bytes.
     pub fn fill(&mut self, bytes: u32, last: bool) {
         debug_assert!(self.wants().is_some() && bytes <= self.terms.buffer);
         let index = (self.filled - self.done) as usize;
