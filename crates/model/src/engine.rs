@@ -8,6 +8,7 @@ use crate::message::rounds_of;
 use crate::prediction::{Figure, Prediction, Predictions, Term, What};
 use crate::share::{Grant, Limit};
 use crate::speech::Packet;
+use crate::tcp::Joins;
 use crate::throughput::Throughput;
 use crate::transfer::{Whole, interval_terms, limit_terms, whole_terms};
 use crate::way::{Resource, line_name};
@@ -69,11 +70,14 @@ pub(crate) struct Found {
     pub list: Vec<Prediction>,
     /// Assumptions made, and what no formula covers.
     pub notes: Vec<Note>,
+    /// After how long its connections have filled the queue of a line that they fill.
+    pub fills: Option<Span>,
 }
 
 /// The same of a lowered scenario. Notes come in the order of names.
 fn predictions_of(network: &Network<'_>) -> Predictions {
-    let together = (0..network.scenario().traffic.len()).map(|index| found(network, index));
+    let together =
+        (0..network.scenario().traffic.len()).map(|index| found(network, index, Joins::Together));
     let mut each = heeded(network, together.collect());
     let mut all = Predictions::default();
     for index in network.traffic().indices() {
@@ -87,11 +91,14 @@ fn predictions_of(network: &Network<'_>) -> Predictions {
     all
 }
 
-/// What is found of traffic number `index`, if all traffic is there from first to last.
-pub(crate) fn found(network: &Network<'_>, index: usize) -> Found {
+/// What is found of traffic number `index`, if all traffic is there from first to last, and its connections join it so.
+pub(crate) fn found(network: &Network<'_>, index: usize, joins: Joins) -> Found {
     let mut found = Found::default();
-    let mut notes = Vec::new();
-    let result = predict_traffic(network, index, &mut found.list, &mut notes);
+    let mut notes: Vec<Note> = first_of_several(network, index).into_iter().collect();
+    let result = match &*network.scenario().traffic[index].transport {
+        Transport::Tcp(_) => tcp::predict(network, (index, joins), &mut found, &mut notes),
+        _ => predict_traffic(network, index, &mut found.list, &mut notes),
+    };
     // What holds for writes of several sizes is said once.
     for note in notes {
         if !found.notes.contains(&note) {
@@ -113,13 +120,8 @@ fn predict_traffic(
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
     let traffic = &network.scenario().traffic[index];
-    notes.extend(first_of_several(network, index));
-    match &*traffic.transport {
-        Transport::Tcp(_) => return tcp::predict(network, index, list, notes),
-        Transport::Listed(protocol) => {
-            return listed::predict(network, index, protocol, list, notes);
-        }
-        Transport::Urp(_) | Transport::Udp | Transport::Datagram => {}
+    if let Transport::Listed(protocol) = &*traffic.transport {
+        return listed::predict(network, index, protocol, list, notes);
     }
     match &traffic.workload {
         Workload::Interactive { sizes, reply, .. } => {

@@ -16,6 +16,10 @@ pub struct HyStart {
     /// Whether ACKs come closely enough to be a train, which ends slow start when it lasts half a round trip. A
     /// round trip that gets longer ends it in any case.
     pub trains: bool,
+    /// Segments of a window that make no queue.
+    pub held: f64,
+    /// Segments per second at which a queue drains.
+    pub rate: f64,
 }
 
 impl HyStart {
@@ -24,7 +28,7 @@ impl HyStart {
     pub fn ends(self, transfer: &Transfer, before: f64, window: f64) -> Option<f64> {
         let acknowledged = if self.trains && 2.0 * window > transfer.pipe {
             transfer.pipe / 2.0
-        } else if before > transfer.pipe + longer(transfer) {
+        } else if before > self.held + self.rate * longer(transfer.round) {
             SAMPLES * transfer.acked
         } else {
             return None;
@@ -35,10 +39,9 @@ impl HyStart {
     }
 }
 
-/// The queue, in segments, that makes the round trip of the first segments of a round notably longer.
-fn longer(transfer: &Transfer) -> f64 {
-    let span = (transfer.round / 8.0).clamp(LONGER.0, LONGER.1);
-    span / transfer.round.max(1e-12) * transfer.pipe
+/// By how many seconds the first segments of a round must be later.
+fn longer(round: f64) -> f64 {
+    (round / 8.0).clamp(LONGER.0, LONGER.1)
 }
 
 #[cfg(test)]
@@ -48,7 +51,7 @@ mod tests {
 
     /// A path of 100 segments and 100 ms.
     fn ends(trains: bool, before: f64, window: f64) -> Option<f64> {
-        HyStart { trains }.ends(&transfer(1e6), before, window)
+        HyStart { trains, held: 100.0, rate: 1_000.0 }.ends(&transfer(1e6), before, window)
     }
 
     #[test]
@@ -68,7 +71,7 @@ mod tests {
     #[test]
     fn small_windows_are_left_alone() {
         let short = Transfer { pipe: 4.0, ..transfer(1e6) };
-        let hystart = HyStart { trains: true };
+        let hystart = HyStart { trains: true, held: 4.0, rate: 40.0 };
         assert_eq!(hystart.ends(&short, 0.0, 7.0), None);
         assert_eq!(hystart.ends(&short, 0.0, 10.0), Some(16.0));
     }

@@ -453,7 +453,10 @@ pub(super) mod tests {
         let plain = Transfer { buffer: 600.0, steady: 9_000.0, ..cubic };
         let (plain, early) = (
             latency(&plain),
-            latency(&Transfer { hystart: Some(HyStart { trains: true }), ..plain }),
+            latency(&Transfer {
+                hystart: Some(HyStart { trains: true, held: 1_000.0, rate: 10_000.0 }),
+                ..plain
+            }),
         );
         assert_eq!((plain.lost, early.lost), (1.0, 0.0));
         // 10 + ... + 640 segments in seven round trips; from then on the line is busy.
@@ -474,7 +477,7 @@ pub(super) mod tests {
             let round = 0.1;
             let loss = loss.unwrap_or(0.0);
             let steady = pipe / round * 0.9;
-            let hystart = trains.map(|trains| HyStart { trains });
+            let hystart = trains.map(|trains| HyStart { trains, held: pipe, rate: pipe / round });
             let own = Transfer { pipe, buffer, law, hystart, loss, steady, ..transfer(segments) };
             let time = |own: &Transfer| { let found = latency(own); found.slow + found.rest };
             prop_assert!(time(&own) >= segments / (pipe / round) * 0.999);

@@ -3,7 +3,7 @@
 use super::connection::Law as Algorithm;
 use super::flow::Greedy;
 use super::message::serves_in_turn;
-use super::share::{Share, narrowest, users};
+use super::share::{Regime, Share, narrowest, users};
 use crate::formula::hystart::HyStart;
 use crate::formula::sawtooth::Inequality;
 use crate::formula::tcp::BBR_UTILISATION;
@@ -26,7 +26,25 @@ const ROUNDS_IF_SHORT: u64 = 6;
 /// Halvings by which a number of bytes is found to a millionth.
 const HALVINGS: u32 = 20;
 
-/// The part of the slowest stage that a connection finds when all that use it begin together.
+/// How a connection joins the others on its line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) enum Joins {
+    /// All begin together.
+    #[default]
+    Together,
+    /// The others are through with slow start, and keep a queue.
+    Behind,
+}
+
+/// The queue that others keep.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Kept {
+    wait: Span,
+    /// User bytes per second of the line that they fill.
+    line: f64,
+}
+
+/// The part of the slowest stage that a connection finds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Beginning {
     /// User bytes per second.
@@ -42,10 +60,12 @@ pub(crate) struct Beginning {
     pub in_turn: bool,
     /// Their inequality at the end.
     inequality: Option<Inequality>,
+    /// The queue that the connection begins behind, if it does.
+    kept: Option<Kept>,
 }
 
 impl Beginning {
-    /// Of flow number `index`.
+    /// Of flow number `index`, if all begin together.
     pub fn of(
         network: &Network<'_>,
         flows: &[Greedy<'_>],
@@ -77,6 +97,56 @@ impl Beginning {
             apart: network.scenario().traffic[flow.flow.traffic].stagger.as_secs_f64(),
             in_turn: sharing > 1 && stage.is_some_and(|stage| serves_in_turn(network, stage)),
             inequality: inequality(flow, share),
+            kept: None,
+        }
+    }
+
+    /// The same if it begins when the others have filled their queue and no discipline keeps that short: each round trip is longer by that queue, the line carries
+    /// the connection's part at most, and of the buffer there is what the queue leaves, for its whole window.
+    pub fn behind(self, flow: &Greedy<'_>, share: &Share) -> Beginning {
+        let queues =
+            matches!(share.regime, Regime::Standing(_) | Regime::Overflow(..) | Regime::Loss);
+        let managed = share.saw.is_some_and(|saw| saw.kept.is_some());
+        if !queues || managed || share.queue.is_zero() || share.users < 2 {
+            return self;
+        }
+        let flows = f64::from(self.flows);
+        let line = self.line * flows;
+        let room = (self.buffer * flows - share.queue.as_secs_f64() * line).max(0.0);
+        // Of a window that grows all has to wait, not only what comes faster than the line carries it.
+        let growth = 1.0 / f64::from(flow.tcp.slowed_by());
+        Beginning {
+            line: self.steady,
+            buffer: room * growth / (1.0 + growth),
+            flows: 1,
+            apart: 0.0,
+            in_turn: false,
+            inequality: None,
+            kept: Some(Kept { wait: share.queue, line }),
+            ..self
+        }
+    }
+
+    /// Whether it begins behind a queue that others keep.
+    pub fn is_behind(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// The wait in the queue that others keep.
+    fn wait(&self) -> Span {
+        self.kept.map_or(Span::ZERO, |kept| kept.wait)
+    }
+
+    /// What HyStart sees: a window that exceeds the path, or behind others any that makes their queue longer.
+    fn hystart(&self, flow: &Greedy<'_>, round: f64) -> HyStart {
+        let payload = f64::from(flow.tcp.payload);
+        match self.kept {
+            Some(kept) => HyStart { trains: false, held: 0.0, rate: kept.line / payload },
+            None => {
+                let gap = f64::from(flow.tcp.acked) * payload / self.line;
+                let rate = self.line / payload;
+                HyStart { trains: gap <= TRAIN_GAP, held: rate * round, rate }
+            }
         }
     }
 
@@ -125,8 +195,8 @@ impl Beginning {
     pub fn latency(&self, flow: &Greedy<'_>, bytes: u64) -> Latency {
         let tcp = &flow.tcp;
         let payload = f64::from(tcp.payload);
-        let round = flow.round_trip.as_secs_f64().max(1e-9);
-        let gap = f64::from(tcp.acked) * payload / self.line;
+        let trip = flow.round_trip + self.wait();
+        let round = trip.as_secs_f64().max(1e-9);
         latency(&Transfer {
             segments: bytes as f64 / payload,
             first: f64::from(tcp.first),
@@ -140,10 +210,9 @@ impl Beginning {
             pipe: self.line * round / payload,
             buffer: self.buffer / payload,
             loss: flow.loss,
-            law: flow.law(flow.round_trip),
-            hystart: (tcp.whole && tcp.law == Algorithm::Cubic)
-                .then_some(HyStart { trains: gap <= TRAIN_GAP }),
-            repair: flow.repair(flow.round_trip, flow.loss),
+            law: flow.law(trip),
+            hystart: tcp.has_hystart().then(|| self.hystart(flow, round)),
+            repair: flow.repair(trip, flow.loss),
             steady: self.steady_for(flow, bytes) / payload,
             inequality: self.inequality,
         })

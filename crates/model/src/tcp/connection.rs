@@ -152,6 +152,11 @@ impl Connection {
         }
     }
 
+    /// Whether HyStart may end slow start, as in Linux's CUBIC.
+    pub fn has_hystart(&self) -> bool {
+        self.whole && self.law == Law::Cubic
+    }
+
     /// The window in segments.
     pub fn segments(&self) -> f64 {
         self.window as f64 / f64::from(self.payload)

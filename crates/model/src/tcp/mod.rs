@@ -11,15 +11,17 @@ mod message;
 mod share;
 mod times;
 
+pub(crate) use beginning::Joins;
 pub(crate) use connection::Connection;
 
+use crate::engine::Found;
 use crate::flow::{Flow, alongside, is_bulk};
 use crate::medium;
-use crate::prediction::Prediction;
 use crate::way::Resource;
 use flow::Greedy;
-use share::shares;
+use share::{Regime, Share, shares};
 use std::collections::BTreeSet;
+use trunkline_core::Span;
 use trunkline_engine::{Note, NoteKind};
 use trunkline_scenario::{Network, Reply, Transport, Workload};
 
@@ -29,10 +31,11 @@ use trunkline_scenario::{Network, Reply, Transport, Workload};
 /// Why no formula covers it.
 pub(crate) fn predict(
     network: &Network<'_>,
-    index: usize,
-    list: &mut Vec<Prediction>,
+    (index, joins): (usize, Joins),
+    found: &mut Found,
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
+    let list = &mut found.list;
     let traffic = &network.scenario().traffic[index];
     match &traffic.workload {
         Workload::Interactive { sizes, reply, .. } => {
@@ -46,20 +49,20 @@ pub(crate) fn predict(
             message::predict(network, index, sizes, |size| size, list, notes)
         }
         Workload::Paced { .. } => Err("datagrams over TCP".into()),
-        _ => transfers(network, index, list, notes),
+        _ => transfers(network, (index, joins), found, notes),
     }
 }
 
 fn transfers(
     network: &Network<'_>,
-    index: usize,
-    list: &mut Vec<Prediction>,
+    (index, joins): (usize, Joins),
+    found: &mut Found,
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
-    let mut found = Vec::new();
+    let mut list = Vec::new();
     for write in flow::writes_of(&network.scenario().traffic[index].workload) {
         let flows = greedy(network, index, Some(write))?;
-        if found.is_empty() {
+        if list.is_empty() {
             strangers(network, index, &flows, notes)?;
             let windows: Vec<medium::Window<'_>> = flows.iter().map(Greedy::under_way).collect();
             let told = |text| {
@@ -68,10 +71,29 @@ fn transfers(
             notes.extend(medium::unequal(network, &windows).map(told));
         }
         let shares = shares(network, &flows)?;
-        bulk::predict(network, index, &flows, &shares, &mut found, notes);
+        bulk::predict(network, (index, joins), &flows, &shares, &mut list, notes);
+        found.fills = fills(index, &flows, &shares);
     }
-    list.append(&mut found);
+    found.list.append(&mut list);
     Ok(())
+}
+
+/// Round trips of slow start (a choice: it doubles a window with each).
+const GROWN: u64 = 10;
+
+/// After how long the connections of traffic number `index` have filled the queue that they keep. Slow start does it, but if
+/// HyStart ends that before: then the window's growth, which has half of a saw-tooth behind it when the queue is as long as in
+/// the mean.
+fn fills(index: usize, flows: &[Greedy<'_>], shares: &[Share]) -> Option<Span> {
+    let (flow, share) = flows.iter().zip(shares).find(|(flow, _)| flow.flow.traffic == index)?;
+    let slow_start = flow.round_trip.scaled(GROWN, 1);
+    match share.regime {
+        Regime::Window | Regime::Stage(_) => None,
+        Regime::Overflow(..) if flow.tcp.has_hystart() => {
+            share.saw.map(|saw| saw.lasts.scaled(1, 2).max(slow_start))
+        }
+        Regime::Standing(_) | Regime::Loss | Regime::Overflow(..) => Some(slow_start),
+    }
 }
 
 /// The greedy connections under way together with traffic number `index`, its own included; that writes `write`

@@ -1,6 +1,6 @@
 //! The times of transfers over TCP: from the first byte to the confirmation, or from write to write.
 
-use super::beginning::Beginning;
+use super::beginning::{Beginning, Joins};
 use super::bulk::{BALANCE, WINDOW};
 use super::first::{Segments, held_back};
 use super::flow::{Greedy, acknowledgement};
@@ -35,7 +35,7 @@ impl Before {
         network: &Network<'_>,
         flows: &[Greedy<'_>],
         shares: &[Share],
-        index: usize,
+        (index, joins): (usize, Joins),
     ) -> Before {
         let repeats = |flow: &Greedy<'_>| {
             let workload = &network.scenario().traffic[flow.flow.traffic].workload;
@@ -44,7 +44,13 @@ impl Before {
         let share = &shares[index];
         let mut users = flows.iter().zip(shares).filter(|(_, other)| other.regime == share.regime);
         match repeats(&flows[index]) {
-            false => Before::New(Beginning::of(network, flows, index, share)),
+            false => {
+                let together = Beginning::of(network, flows, index, share);
+                Before::New(match joins {
+                    Joins::Together => together,
+                    Joins::Behind => together.behind(&flows[index], share),
+                })
+            }
             true if share.users > 1 && users.all(|(flow, _)| repeats(flow)) => Before::Again,
             true => Before::Grown,
         }

@@ -5,12 +5,14 @@ mod clock;
 mod told;
 
 use crate::engine::{Found, found};
+use crate::flow::is_bulk;
 use crate::prediction::{Prediction, What};
-use clock::{Begins, Plan, State, Work, follow};
-use std::collections::BTreeMap;
+use crate::tcp::Joins;
+use clock::{Begins, Member, Plan, State, Work, follow};
+use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::Span;
 use trunkline_engine::{Note, NoteKind};
-use trunkline_scenario::{Network, Scenario, Start, Traffic, Workload};
+use trunkline_scenario::{Network, Scenario, Start, Traffic, Transport, Workload};
 
 /// Starts that lie apart by no more of a work than this are as one (a choice).
 const AS_ONE: f64 = 0.02;
@@ -32,7 +34,7 @@ pub(crate) fn heeded(network: &Network<'_>, together: Vec<Found>) -> Vec<Found> 
     }
     let mut scenes = Scenes::new(network, &plans, &together);
     let stop = network.scenario().stop_after.as_secs_f64();
-    let course = follow(&plans, stop, |state, flow, work| scenes.takes(state, flow, work));
+    let course = follow(&plans, stop, &mut scenes);
     if scenes.looks > MOST_LOOKS {
         return together.into_iter().map(at_once).collect();
     }
@@ -153,8 +155,20 @@ fn share(traffic: &Traffic, bytes: u64) -> Option<f64> {
     }
 }
 
-/// The flows of a traffic that are there together: how many, and from which hosts if each has one.
-type Company = BTreeMap<usize, (u32, Vec<String>)>;
+/// The flows of a traffic that are there together.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+struct Present {
+    count: u32,
+    /// From which hosts, if each has one.
+    hosts: Vec<String>,
+    /// How they began.
+    joins: BTreeSet<Joins>,
+}
+
+/// Who is there, by traffic.
+type Company = BTreeMap<usize, Present>;
+/// What is found of a traffic's flows that began in a way.
+type Scene = BTreeMap<(usize, Joins), Found>;
 
 /// What is found beside those who are there, each company looked at once.
 struct Scenes<'a> {
@@ -162,7 +176,7 @@ struct Scenes<'a> {
     plans: &'a [Plan],
     /// Of each flow its number among its traffic's.
     numbers: Vec<u32>,
-    known: BTreeMap<Company, BTreeMap<usize, Found>>,
+    known: BTreeMap<Company, Scene>,
     /// Predictions that were made, or would have been.
     looks: usize,
 }
@@ -177,62 +191,76 @@ impl<'a> Scenes<'a> {
         };
         let numbers = plans.iter().map(number).collect();
         let mut scenes = Scenes { network, plans, numbers, known: BTreeMap::new(), looks: 0 };
-        let all = scenes.company(&(0..plans.len()).collect());
-        scenes.known.insert(all, together.iter().cloned().enumerate().collect());
+        let all = (0..plans.len()).map(|flow| Member { flow, joins: Joins::Together });
+        let all = scenes.company(&all.collect());
+        let known = together.iter().cloned().enumerate();
+        let known = known.map(|(index, found)| ((index, Joins::Together), found)).collect();
+        scenes.known.insert(all, known);
         scenes
     }
 
     fn company(&self, state: &State) -> Company {
         let mut company = Company::new();
-        for &flow in state {
+        for &Member { flow, joins } in state {
             let traffic = &self.network.scenario().traffic[self.plans[flow].traffic];
-            let (count, hosts) = company.entry(self.plans[flow].traffic).or_default();
-            *count += 1;
+            let present = company.entry(self.plans[flow].traffic).or_default();
+            present.count += 1;
+            present.joins.insert(joins);
             if !traffic.from_each.is_empty() {
                 let host = self.numbers[flow] as usize % traffic.from_each.len();
-                hosts.push(traffic.from_each[host].clone());
+                present.hosts.push(traffic.from_each[host].clone());
             }
         }
         company
     }
 
-    /// What is found of a traffic in a state in which it is there.
-    fn found(&mut self, state: &State, traffic: usize) -> Option<&Found> {
+    /// What is found of a flow in a state in which it is there.
+    fn found(&mut self, state: &State, member: Member) -> Option<&Found> {
         let company = self.company(state);
         if !self.known.contains_key(&company) {
-            self.looks += company.len();
+            self.looks += company.values().map(|present| present.joins.len()).sum::<usize>();
             if self.looks > MOST_LOOKS {
                 return None;
             }
             let found = beside(self.network.scenario(), &company);
             self.known.insert(company.clone(), found);
         }
-        self.known[&company].get(&traffic)
+        self.known[&company].get(&(self.plans[member.flow].traffic, member.joins))
+    }
+}
+
+impl clock::Found for Scenes<'_> {
+    fn takes(&mut self, state: &State, member: Member, work: usize) -> Option<f64> {
+        let traffic = &self.network.scenario().traffic[self.plans[member.flow].traffic];
+        takes(traffic, work, self.found(state, member)?)
     }
 
-    /// How long a work of a flow takes in a state.
-    fn takes(&mut self, state: &State, flow: usize, work: usize) -> Option<f64> {
-        let index = self.plans[flow].traffic;
-        let traffic = &self.network.scenario().traffic[index];
-        takes(traffic, work, self.found(state, index)?)
+    fn fills(&mut self, state: &State, member: Member, newcomer: usize) -> Option<f64> {
+        let newcomer = &self.network.scenario().traffic[self.plans[newcomer].traffic];
+        let greedy = is_bulk(newcomer) && matches!(*newcomer.transport, Transport::Tcp(_));
+        let found = self.found(state, member).filter(|_| greedy)?;
+        found.fills.map(Span::as_secs_f64)
     }
 }
 
 /// What is found of each traffic of a company that is there from first to last.
-fn beside(scenario: &Scenario, company: &Company) -> BTreeMap<usize, Found> {
+fn beside(scenario: &Scenario, company: &Company) -> Scene {
     let there = |index: usize| company.contains_key(&index);
     let is_there = |name: &String| {
         scenario.traffic.iter().enumerate().any(|(at, it)| it.name == *name && there(at))
     };
-    let of = |(&index, (count, hosts)): (&usize, &(u32, Vec<String>))| {
+    let of = |(&index, present): (&usize, &Present)| {
         let mut traffic = scenario.traffic[index].clone();
-        (traffic.count, traffic.from_each) = (*count, hosts.clone());
+        (traffic.count, traffic.from_each) = (present.count, present.hosts.clone());
         traffic.start = Start::At(Span::ZERO);
         traffic.until = traffic.until.filter(&is_there);
         traffic
     };
     let traffic = company.iter().map(of).collect();
     let part = Scenario { traffic, clusters: Vec::new(), ..scenario.clone() };
-    let Ok(network) = Network::of(&part) else { return BTreeMap::new() };
-    company.keys().enumerate().map(|(at, &index)| (index, found(&network, at))).collect()
+    let Ok(network) = Network::of(&part) else { return Scene::new() };
+    let each = company.iter().enumerate();
+    let ways =
+        each.flat_map(|(at, (&index, it))| it.joins.iter().map(move |&way| (at, index, way)));
+    ways.map(|(at, index, way)| ((index, way), found(&network, at, way))).collect()
 }

@@ -1,10 +1,11 @@
 //! What is told of a traffic whose others come and go.
 
 use super::Scenes;
-use super::clock::{Course, Stretch};
+use super::clock::{Course, Member, State, Stretch};
 use crate::engine::Found;
 use crate::flow::is_bulk;
 use crate::prediction::{Figure, Prediction, Term, What};
+use crate::tcp::Joins;
 use std::collections::BTreeMap;
 use trunkline_core::Span;
 use trunkline_engine::{Note, NoteKind};
@@ -65,7 +66,7 @@ impl Scenes<'_> {
         Some(found)
     }
 
-    /// A note if a connection begins when others have had time to fill a queue that it meets.
+    /// A note if a connection begins while others are filling a queue that it meets.
     fn behind(&self, traffic: usize, flow: usize, (course, lasts): (&Course, f64)) -> Option<Note> {
         let scenario = self.network.scenario();
         if !matches!(*scenario.traffic[traffic].transport, Transport::Tcp(_)) {
@@ -76,8 +77,12 @@ impl Scenes<'_> {
             let first = course.began[*other].is_some_and(|it| began - it > ALIKE * lasts);
             first && is_bulk(&scenario.traffic[self.plans[*other].traffic])
         };
-        let there = &course.states[course.stretches[flow].first()?.state];
-        there.iter().any(earlier).then(|| {
+        let first = course.stretches[flow].first()?;
+        if first.member.joins == Joins::Behind {
+            return None;
+        }
+        let mut there = course.states[first.state].iter().map(|member| member.flow);
+        there.any(|other| earlier(&other)).then(|| {
             let text = "begins when others have been under way for some time: that it waits in their queue, and has less than its share until windows are even, is left out";
             self.note(traffic, text.into())
         })
@@ -178,7 +183,7 @@ impl Scenes<'_> {
     fn unknown(&mut self, traffic: usize, stretches: &[Stretch], course: &Course) -> Option<Found> {
         let by_share = self.transfers(traffic);
         let still = stretches.iter().find(|it| by_share && it.share == 0.0 && it.lasts > 0.0)?;
-        let found = self.found(&course.states[still.state], traffic)?;
+        let found = self.found(&course.states[still.state], still.member)?;
         (!found.list.iter().any(|it| it.what == What::Transfer)).then(|| found.clone())
     }
 
@@ -189,18 +194,19 @@ impl Scenes<'_> {
             _ => 0.0,
         };
         let by_share = self.transfers(traffic);
-        let mut weights: BTreeMap<usize, f64> = BTreeMap::new();
+        let mut weights: BTreeMap<(usize, Member), f64> = BTreeMap::new();
         let mut passed = 0.0;
         for it in stretches {
             let measured = (passed + it.lasts - warm_up).clamp(0.0, it.lasts);
-            *weights.entry(it.state).or_default() += if by_share { it.share } else { measured };
+            *weights.entry((it.state, it.member)).or_default() +=
+                if by_share { it.share } else { measured };
             passed += it.lasts;
         }
         let whole: f64 = weights.values().sum();
         let mut parts: Vec<Part> = Vec::new();
-        for (state, weight) in weights {
+        for ((state, member), weight) in weights {
             let beside = self.beside(traffic, &course.states[state]);
-            let Some(found) = self.found(&course.states[state], traffic).cloned() else { continue };
+            let Some(found) = self.found(&course.states[state], member).cloned() else { continue };
             // Of what ends before anything of it is measured any part is as good.
             let share = if whole > 0.0 { weight / whole } else { 1.0 };
             match parts.iter_mut().find(|part| part.found.list == found.list) {
@@ -212,10 +218,10 @@ impl Scenes<'_> {
     }
 
     /// Who is there besides a flow of a traffic, in words.
-    fn beside(&self, traffic: usize, state: &[usize]) -> String {
+    fn beside(&self, traffic: usize, state: &State) -> String {
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
-        for &flow in state {
-            *counts.entry(self.plans[flow].traffic).or_default() += 1;
+        for member in state {
+            *counts.entry(self.plans[member.flow].traffic).or_default() += 1;
         }
         let own = counts.remove(&traffic).map_or(0, |count| count - 1);
         let name = |(index, count): (usize, usize)| {
