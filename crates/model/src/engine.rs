@@ -2,6 +2,7 @@
 
 use crate::flow::{Flow, alongside, is_bulk};
 use crate::group::{Group, bursts_of, writes};
+use crate::known::Known;
 use crate::load::{Loaded, beside};
 use crate::medium::{self, conversation, phase_note};
 use crate::message::rounds_of;
@@ -76,8 +77,9 @@ pub(crate) struct Found {
 
 /// The same of a lowered scenario. Notes come in the order of names.
 fn predictions_of(network: &Network<'_>) -> Predictions {
+    let known = Known::new(network);
     let together =
-        (0..network.scenario().traffic.len()).map(|index| found(network, index, Joins::Together));
+        (0..network.scenario().traffic.len()).map(|index| found(&known, index, Joins::Together));
     let mut each = heeded(network, together.collect());
     let mut all = Predictions::default();
     for index in network.traffic().indices() {
@@ -92,12 +94,13 @@ fn predictions_of(network: &Network<'_>) -> Predictions {
 }
 
 /// What is found of traffic number `index`, if all traffic is there from first to last, and its connections join it so.
-pub(crate) fn found(network: &Network<'_>, index: usize, joins: Joins) -> Found {
+pub(crate) fn found(known: &Known<'_>, index: usize, joins: Joins) -> Found {
+    let network = known.network;
     let mut found = Found::default();
     let mut notes: Vec<Note> = first_of_several(network, index).into_iter().collect();
     let result = match &*network.scenario().traffic[index].transport {
-        Transport::Tcp(_) => tcp::predict(network, (index, joins), &mut found, &mut notes),
-        _ => predict_traffic(network, index, &mut found.list, &mut notes),
+        Transport::Tcp(_) => tcp::predict(known, (index, joins), &mut found, &mut notes),
+        _ => predict_traffic(known, index, &mut found.list, &mut notes),
     };
     // What holds for writes of several sizes is said once.
     for note in notes {
@@ -114,11 +117,12 @@ pub(crate) fn found(network: &Network<'_>, index: usize, joins: Joins) -> Found 
 }
 
 fn predict_traffic(
-    network: &Network<'_>,
+    known: &Known<'_>,
     index: usize,
     list: &mut Vec<Prediction>,
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
+    let network = known.network;
     let traffic = &network.scenario().traffic[index];
     if let Transport::Listed(protocol) = &*traffic.transport {
         return listed::predict(network, index, protocol, list, notes);
@@ -135,7 +139,7 @@ fn predict_traffic(
             messages(network, index, sizes, |size| size, list, notes)
         }
         Workload::Bulk { .. } | Workload::TimedTransfer { .. } | Workload::Push { .. } => {
-            transfers(network, index, list, notes)
+            transfers(known, index, list, notes)
         }
         Workload::Greedy { .. } => Err("connections that take what they can for a time".into()),
         Workload::Paced { size, rate, duration } => {
@@ -301,13 +305,14 @@ fn loaded<'a>(
 }
 
 fn transfers(
-    network: &Network<'_>,
+    known: &Known<'_>,
     index: usize,
     list: &mut Vec<Prediction>,
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
+    let network = known.network;
     let traffic = &network.scenario().traffic[index];
-    let mut others = alongside(network, index);
+    let others = alongside(network, index);
     paced_beside(network, &others)?;
     let light = others.iter().filter(|&&other| !is_bulk(&network.scenario().traffic[other]));
     let light: Vec<&str> = light.map(|&o| network.scenario().traffic[o].name.as_str()).collect();
@@ -318,11 +323,9 @@ fn transfers(
             format!("the share of {} is left out", light.join(", ")),
         ));
     }
-    others.push(index);
-    others.sort_by_key(|&traffic| network.traffic().rank(traffic));
     for write in writes(&traffic.workload).0 {
-        let group = Group::new(network, &others, Some((index, write)))?;
-        transfer(network, index, &group, list, notes);
+        let group = known.group_writing(index, write);
+        transfer(network, index, group.as_ref().as_ref().map_err(String::clone)?, list, notes);
     }
     Ok(())
 }

@@ -174,6 +174,15 @@ pub(crate) fn alongside(network: &Network<'_>, traffic: usize) -> Vec<usize> {
     others.filter(|&other| other != traffic && !apart(traffic, other)).collect()
 }
 
+/// The same with the traffic itself.
+pub(crate) fn together(network: &Network<'_>, traffic: usize) -> Vec<usize> {
+    let mut all = alongside(network, traffic);
+    let rank = |index: usize| network.traffic().rank(index);
+    let place = all.partition_point(|&other| rank(other) < rank(traffic));
+    all.insert(place, traffic);
+    all
+}
+
 /// Whether `later` starts only when `earlier` has ended, directly or by way of others.
 fn starts_after(network: &Network<'_>, later: usize, earlier: usize) -> bool {
     let mut at = later;

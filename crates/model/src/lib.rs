@@ -9,6 +9,7 @@ mod engine;
 mod flow;
 pub mod formula;
 mod group;
+mod known;
 mod listed;
 mod load;
 mod medium;

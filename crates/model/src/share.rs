@@ -40,62 +40,113 @@ pub(crate) struct Grant {
 
 /// Shares the stages among `claims`.
 pub(crate) fn fill(claims: &[Claim]) -> Vec<Grant> {
+    let mut own: Vec<(u128, usize)> = claims
+        .iter()
+        .enumerate()
+        .map(|(flow, claim)| (per_byte(claim.own, claim.bytes), flow))
+        .collect();
+    own.sort_unstable();
+    let mut filling = Filling::of(claims);
     let mut granted: Vec<Option<Grant>> = vec![None; claims.len()];
-    while granted.contains(&None) {
-        let own = claims.iter().enumerate().filter(|&(i, _)| granted[i].is_none());
-        let own = own.map(|(i, claim)| (per_byte(claim.own, claim.bytes), i)).max();
-        let stage = fullest(claims, &granted);
-        match (own, stage) {
-            (Some((own, flow)), stage) if stage.is_none_or(|(stage, _)| own >= stage) => {
-                granted[flow] = Some(Grant { cycle: claims[flow].own, limit: Limit::Own });
+    let mut grant = |filling: &mut Filling, flow: usize, grant: Grant| {
+        filling.take(&claims[flow], grant.cycle);
+        granted[flow] = Some(grant);
+    };
+    let mut open = vec![true; claims.len()];
+    while let Some(&(pace, flow)) = own.last() {
+        if !open[flow] {
+            own.pop();
+            continue;
+        }
+        match filling.fullest() {
+            Some((stage, resource)) if stage > pace => {
+                let users: Vec<usize> = filling.users(resource).filter(|&it| open[it]).collect();
+                for &user in &users {
+                    open[user] = false;
+                    let nanos = stage.saturating_mul(u128::from(claims[user].bytes)) / ONE;
+                    let cycle = Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+                    let limit = Limit::Stage(resource, users.len());
+                    grant(&mut filling, user, Grant { cycle, limit });
+                }
             }
-            (_, Some((pace, resource))) => grant_stage(claims, &mut granted, pace, resource),
-            (None, None) | (Some(_), None) => unreachable!("an ungranted flow has its own limit"),
+            _ => {
+                open[flow] = false;
+                grant(&mut filling, flow, Grant { cycle: claims[flow].own, limit: Limit::Own });
+            }
         }
     }
     granted.into_iter().flatten().collect()
 }
 
-/// Gives all ungranted users of a stage the same bytes per second.
-fn grant_stage(claims: &[Claim], granted: &mut [Option<Grant>], pace: u128, resource: Resource) {
-    let wants = |i: usize| claims[i].demands.contains_key(&resource);
-    let users: Vec<usize> =
-        (0..claims.len()).filter(|&i| granted[i].is_none() && wants(i)).collect();
-    for &user in &users {
-        let nanos = pace.saturating_mul(u128::from(claims[user].bytes)) / ONE;
-        let cycle = Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
-        granted[user] = Some(Grant { cycle, limit: Limit::Stage(resource, users.len()) });
+/// A stage as it fills.
+#[derive(Default)]
+struct Stage {
+    /// Who uses it.
+    users: Vec<usize>,
+    /// How many of them rise.
+    rising: usize,
+    /// The part of it that the others have.
+    taken: u128,
+    /// Time for each byte that those who rise want together.
+    wanted: u128,
+}
+
+impl Stage {
+    /// Time for each byte at which those who rise fill what the others leave.
+    fn pace(&self) -> u128 {
+        self.wanted.saturating_mul(ONE) / ONE.saturating_sub(self.taken).max(1)
+    }
+}
+
+/// The stages, and in which order those that somebody rises on are full.
+struct Filling {
+    stages: BTreeMap<Resource, Stage>,
+    order: BTreeSet<(u128, Resource)>,
+}
+
+impl Filling {
+    fn of(claims: &[Claim]) -> Filling {
+        let mut stages: BTreeMap<Resource, Stage> = BTreeMap::new();
+        for (flow, claim) in claims.iter().enumerate() {
+            for (&resource, &demand) in &claim.demands {
+                let stage = stages.entry(resource).or_default();
+                stage.users.push(flow);
+                stage.rising += 1;
+                stage.wanted += per_byte(demand, claim.bytes);
+            }
+        }
+        let order = stages.iter().map(|(&resource, stage)| (stage.pace(), resource)).collect();
+        Filling { stages, order }
+    }
+
+    /// The stage that is full first, with the time for each byte at which it is.
+    fn fullest(&self) -> Option<(u128, Resource)> {
+        self.order.last().copied()
+    }
+
+    fn users(&self, resource: Resource) -> impl Iterator<Item = usize> + '_ {
+        self.stages[&resource].users.iter().copied()
+    }
+
+    /// A flow rises no more.
+    fn take(&mut self, claim: &Claim, cycle: Span) {
+        for (&resource, &demand) in &claim.demands {
+            let Some(stage) = self.stages.get_mut(&resource) else { continue };
+            self.order.remove(&(stage.pace(), resource));
+            stage.rising -= 1;
+            stage.wanted -= per_byte(demand, claim.bytes);
+            let cycle = u128::from(cycle.as_nanos().max(1));
+            stage.taken = stage.taken.saturating_add(u128::from(demand.as_nanos()) * ONE / cycle);
+            if stage.rising > 0 {
+                self.order.insert((stage.pace(), resource));
+            }
+        }
     }
 }
 
 /// Time for each byte, rounded up.
 fn per_byte(span: Span, bytes: u64) -> u128 {
     (u128::from(span.as_nanos()) * ONE).div_ceil(u128::from(bytes.max(1)))
-}
-
-/// The stage that is full first, with the time for each byte at which it is.
-fn fullest(claims: &[Claim], granted: &[Option<Grant>]) -> Option<(u128, Resource)> {
-    let open = claims.iter().zip(granted).filter(|(_, grant)| grant.is_none());
-    let resources: BTreeSet<Resource> =
-        open.flat_map(|(claim, _)| claim.demands.keys().copied()).collect();
-    resources.into_iter().map(|resource| (pace(claims, granted, resource), resource)).max()
-}
-
-/// Time for each byte at which the ungranted users of a stage fill what the others leave of it.
-fn pace(claims: &[Claim], granted: &[Option<Grant>], resource: Resource) -> u128 {
-    let (mut left, mut wanted) = (ONE, 0u128);
-    for (claim, grant) in claims.iter().zip(granted) {
-        let Some(&demand) = claim.demands.get(&resource) else { continue };
-        match grant {
-            None => wanted += per_byte(demand, claim.bytes),
-            Some(grant) => {
-                let taken =
-                    u128::from(demand.as_nanos()) * ONE / u128::from(grant.cycle.as_nanos().max(1));
-                left = left.saturating_sub(taken);
-            }
-        }
-    }
-    wanted.saturating_mul(ONE) / left.max(1)
 }
 
 /// The busy share of a stage in parts per million.

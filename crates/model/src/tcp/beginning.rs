@@ -3,7 +3,7 @@
 use super::connection::Law as Algorithm;
 use super::flow::Greedy;
 use super::message::serves_in_turn;
-use super::share::{Regime, Share, narrowest, users};
+use super::share::{Flows, Regime, Share, narrowest};
 use crate::formula::hystart::HyStart;
 use crate::formula::sawtooth::Inequality;
 use crate::formula::tcp::BBR_UTILISATION;
@@ -66,16 +66,11 @@ pub(crate) struct Beginning {
 
 impl Beginning {
     /// Of flow number `index`, if all begin together.
-    pub fn of(
-        network: &Network<'_>,
-        flows: &[Greedy<'_>],
-        index: usize,
-        share: &Share,
-    ) -> Beginning {
+    pub fn of(network: &Network<'_>, flows: &Flows<'_>, index: usize, share: &Share) -> Beginning {
         let flow = &flows[index];
         let part = |resource: Resource| {
             let whole = flow.capacity(resource).millibytes_per_second() as f64 / 1e3;
-            whole / users(flows, resource).len().max(1) as f64
+            whole / flows.users(resource).len().max(1) as f64
         };
         let steady = share.rate.millibytes_per_second() as f64 / 1e3;
         let parts = flow.demands.keys().map(|&resource| (part(resource), resource));
@@ -84,11 +79,11 @@ impl Beginning {
         let queue =
             narrowest(network, flow, flows).filter(|(resource, _)| Some(*resource) == stage);
         let buffer = queue.map_or(f64::MAX / 1e9, |(resource, bytes)| {
-            let sharing = users(flows, resource).len().max(1) as f64;
+            let sharing = flows.users(resource).len().max(1) as f64;
             let payload = f64::from(flow.tcp.payload);
             bytes as f64 * payload / (payload + f64::from(flow.tcp.header)) / sharing
         });
-        let sharing = stage.map_or(1, |stage| users(flows, stage).len().max(1));
+        let sharing = stage.map_or(1, |stage| flows.users(stage).len().max(1));
         Beginning {
             line,
             buffer,

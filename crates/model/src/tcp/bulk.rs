@@ -5,7 +5,7 @@ use super::connection::Law;
 use super::first::held_back;
 use super::flow::Greedy;
 use super::message::serves_in_turn;
-use super::share::{Regime, Share};
+use super::share::{Flows, Regime, Share};
 use super::times::{Before, Test, times};
 use crate::engine::unconfirmed;
 use crate::formula::fairness::effective_ratio;
@@ -40,18 +40,23 @@ const BBR: &str = "Cardwell et al. 2017; draft-cardwell-iccrg-bbr-congestion-con
 pub(super) const BALANCE: &str =
     "square-root model after Floyd 1991; Padhye et al. 1998; RFC 9438 §5.1";
 
+/// A traffic among its rivals: its number, that of its first connection, and how its connections begin.
+pub(crate) struct Own {
+    pub index: usize,
+    pub first: usize,
+    pub joins: Joins,
+}
+
 /// The figures of one traffic's transfers. Those of its flows that have the same way are the same; the
 /// first flow stands for all.
 pub(crate) fn predict(
     network: &Network<'_>,
-    (index, joins): (usize, Joins),
-    flows: &[Greedy<'_>],
-    shares: &[Share],
+    Own { index, first, joins }: Own,
+    (flows, shares): (&Flows<'_>, &[Share]),
     list: &mut Vec<Prediction>,
     notes: &mut Vec<Note>,
 ) {
     let traffic = &network.scenario().traffic[index];
-    let Some(first) = flows.iter().position(|flow| flow.flow.traffic == index) else { return };
     let (flow, share) = (&flows[first], &shares[first]);
     let mut add = |size, what, value, terms| {
         let traffic = traffic.name.clone();
@@ -75,7 +80,7 @@ pub(crate) fn predict(
     let begins = bbr_begins(&traffic.workload, (flow, share), &before, total);
     notes.extend(begins.map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text)));
     notes.extend(unconfirmed(traffic));
-    explain(network, index, (flows, shares), &before, notes);
+    explain(network, first, (flows, shares), &before, notes);
 }
 
 /// The size under which a throughput stands: the write's, the transfer's, or a segment's.
@@ -193,14 +198,13 @@ fn standing(network: &Network<'_>, flows: &[Greedy<'_>], shares: &[Share], share
 /// What was assumed, in words.
 fn explain(
     network: &Network<'_>,
-    index: usize,
-    (flows, shares): (&[Greedy<'_>], &[Share]),
+    first: usize,
+    (flows, shares): (&Flows<'_>, &[Share]),
     before: &Before,
     notes: &mut Vec<Note>,
 ) {
-    let traffic = &network.scenario().traffic[index];
+    let traffic = &network.scenario().traffic[flows[first].flow.traffic];
     let name = &traffic.name;
-    let Some(first) = flows.iter().position(|flow| flow.flow.traffic == index) else { return };
     let text = reason(network, first, flows, shares);
     notes.push(Note::of_traffic(name, NoteKind::Assumed, text));
     let cautions = [

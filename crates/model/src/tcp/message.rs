@@ -2,15 +2,16 @@
 
 use super::connection::{Connection, Law};
 use super::flow::acknowledgement;
-use super::{Greedy, greedy, meets};
+use super::meets;
 use crate::engine::{at_once, bursts};
 use crate::flow::{Flow, alongside, is_bulk};
 use crate::group::line;
+use crate::known::Known;
 use crate::medium::{self, conversation, phase_note};
 use crate::message::Terms;
 use crate::prediction::{Figure, Prediction, What};
 use crate::talk::Talk;
-use crate::tcp::share::{Regime, shares};
+use crate::tcp::share::{Regime, Share};
 use crate::way::{Resource, Way};
 use std::collections::BTreeSet;
 use trunkline_core::{Cause, Span};
@@ -23,13 +24,14 @@ use trunkline_scenario::{HostPlace, Network, Transport};
 /// # Errors
 /// Why no formula covers them.
 pub(crate) fn predict(
-    network: &Network<'_>,
+    known: &Known<'_>,
     index: usize,
     sizes: &[u32],
     answer: impl Fn(u32) -> u32,
     list: &mut Vec<Prediction>,
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
+    let network = known.network;
     let traffic = &network.scenario().traffic[index];
     let flow = Flow::new(network, index, 0)?;
     flow.uncovered(network).map_or(Ok(()), Err)?;
@@ -40,7 +42,7 @@ pub(crate) fn predict(
     let window =
         medium::Window { flow: &flow, bytes: largest.into(), packet: largest, heeds_marks: false };
     medium::fits(network, &[window])?;
-    let loaded = beside(network, index, &flow, notes)?;
+    let loaded = beside(known, index, &flow, notes)?;
     notes.extend(bursts(network, traffic, &flow, sizes, &answer));
     let mut least: Option<Span> = None;
     for &size in sizes {
@@ -131,11 +133,12 @@ const PACING: &str = "draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1";
 
 /// The flow beside the scenario's other traffic: behind the queues that transfers over TCP leave.
 fn beside<'a>(
-    network: &'a Network<'a>,
+    known: &Known<'_>,
     index: usize,
     flow: &Flow<'a>,
     notes: &mut Vec<Note>,
 ) -> Result<Flow<'a>, String> {
+    let network = known.network;
     let ways = [&flow.there.way, &flow.back.way];
     let used: BTreeSet<Resource> =
         ways.into_iter().flat_map(|way| way.stages.iter().map(|stage| stage.resource)).collect();
@@ -152,7 +155,9 @@ fn beside<'a>(
     }
     let mut loaded = flow.clone();
     if transfers {
-        queues(network, &greedy(network, index, None)?, &mut loaded)?;
+        let rivals = known.rivals(index);
+        let rivals = rivals.as_ref().as_ref().map_err(String::clone)?;
+        queues(network, rivals.shares.as_ref().map_err(String::clone)?, &mut loaded)?;
         notes.push(Note::of_traffic(
             &network.scenario().traffic[index].name,
             NoteKind::Assumed,
@@ -163,12 +168,8 @@ fn beside<'a>(
 }
 
 /// Puts the mean queues of full lines where the flow meets them.
-fn queues(
-    network: &Network<'_>,
-    transfers: &[Greedy<'_>],
-    loaded: &mut Flow<'_>,
-) -> Result<(), String> {
-    for share in shares(network, transfers)? {
+fn queues(network: &Network<'_>, transfers: &[Share], loaded: &mut Flow<'_>) -> Result<(), String> {
+    for share in transfers {
         match share.regime {
             Regime::Window | Regime::Loss => {}
             Regime::Standing(resource) | Regime::Overflow(resource, _)

@@ -8,71 +8,77 @@ mod crowd;
 mod first;
 mod flow;
 mod message;
+mod rivals;
 mod share;
 mod times;
 
 pub(crate) use beginning::Joins;
 pub(crate) use connection::Connection;
+pub(crate) use rivals::Rivals;
 
 use crate::engine::Found;
-use crate::flow::{Flow, alongside, is_bulk};
-use crate::medium;
+use crate::flow::Flow;
+use crate::known::Known;
 use crate::way::Resource;
 use flow::Greedy;
-use share::{Regime, Share, shares};
+use share::{Regime, Share};
 use std::collections::BTreeSet;
 use trunkline_core::Span;
 use trunkline_engine::{Note, NoteKind};
-use trunkline_scenario::{Network, Reply, Transport, Workload};
+use trunkline_scenario::{Network, Reply, Workload};
 
 /// The predictions of traffic number `index`, which speaks TCP.
 ///
 /// # Errors
 /// Why no formula covers it.
 pub(crate) fn predict(
-    network: &Network<'_>,
+    known: &Known<'_>,
     (index, joins): (usize, Joins),
     found: &mut Found,
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
     let list = &mut found.list;
-    let traffic = &network.scenario().traffic[index];
+    let traffic = &known.network.scenario().traffic[index];
     match &traffic.workload {
         Workload::Interactive { sizes, reply, .. } => {
             let answer = |size: u32| match reply {
                 Reply::Echo => size,
                 Reply::Bytes(bytes) => *bytes,
             };
-            message::predict(network, index, sizes, answer, list, notes)
+            message::predict(known, index, sizes, answer, list, notes)
         }
         Workload::TimedEcho { sizes, .. } => {
-            message::predict(network, index, sizes, |size| size, list, notes)
+            message::predict(known, index, sizes, |size| size, list, notes)
         }
         Workload::Paced { .. } => Err("datagrams over TCP".into()),
-        _ => transfers(network, (index, joins), found, notes),
+        _ => transfers(known, (index, joins), found, notes),
     }
 }
 
 fn transfers(
-    network: &Network<'_>,
+    known: &Known<'_>,
     (index, joins): (usize, Joins),
     found: &mut Found,
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
+    let network = known.network;
+    let name = &network.scenario().traffic[index].name;
+    let assumed = |text| Note::of_traffic(name, NoteKind::Assumed, text);
     let mut list = Vec::new();
     for write in flow::writes_of(&network.scenario().traffic[index].workload) {
-        let flows = greedy(network, index, Some(write))?;
+        let rivals = known.rivals_writing(index, write);
+        let rivals = rivals.as_ref().as_ref().map_err(String::clone)?;
         if list.is_empty() {
-            strangers(network, index, &flows, notes)?;
-            let windows: Vec<medium::Window<'_>> = flows.iter().map(Greedy::under_way).collect();
-            let told = |text| {
-                Note::of_traffic(&network.scenario().traffic[index].name, NoteKind::Assumed, text)
-            };
-            notes.extend(medium::unequal(network, &windows).map(told));
+            let light = rivals.strangers.clone()?;
+            let left_out = (!light.is_empty()).then(|| light.join(", "));
+            notes.extend(left_out.map(|it| assumed(format!("the share of {it} is left out"))));
+            notes.extend(rivals.unequal.clone().map(assumed));
         }
-        let shares = shares(network, &flows)?;
-        bulk::predict(network, (index, joins), &flows, &shares, &mut list, notes);
-        found.fills = fills(index, &flows, &shares);
+        let shares = rivals.shares.as_ref().map_err(String::clone)?;
+        let Some(first) = rivals.flows.first_of(index) else { continue };
+        let own = bulk::Own { index, first, joins };
+        bulk::predict(network, own, (&rivals.flows, shares), &mut list, notes);
+        found.fills = fills(&rivals.flows[first], &shares[first]);
     }
     found.list.append(&mut list);
     Ok(())
@@ -81,11 +87,10 @@ fn transfers(
 /// Round trips of slow start (a choice: it doubles a window with each).
 const GROWN: u64 = 10;
 
-/// After how long the connections of traffic number `index` have filled the queue that they keep. Slow start does it, but if
+/// After how long a connection and those like it have filled the queue that they keep. Slow start does it, but if
 /// HyStart ends that before: then the window's growth, which has half of a saw-tooth behind it when the queue is as long as in
 /// the mean.
-fn fills(index: usize, flows: &[Greedy<'_>], shares: &[Share]) -> Option<Span> {
-    let (flow, share) = flows.iter().zip(shares).find(|(flow, _)| flow.flow.traffic == index)?;
+fn fills(flow: &Greedy<'_>, share: &Share) -> Option<Span> {
     let slow_start = flow.round_trip.scaled(GROWN, 1);
     match share.regime {
         Regime::Window | Regime::Stage(_) => None,
@@ -94,64 +99,6 @@ fn fills(index: usize, flows: &[Greedy<'_>], shares: &[Share]) -> Option<Span> {
         }
         Regime::Standing(_) | Regime::Loss | Regime::Overflow(..) => Some(slow_start),
     }
-}
-
-/// The greedy connections under way together with traffic number `index`, its own included; that writes `write`
-/// bytes at a time, if it is given.
-fn greedy<'a>(
-    network: &'a Network<'a>,
-    index: usize,
-    write: Option<u64>,
-) -> Result<Vec<Greedy<'a>>, String> {
-    let mut together = alongside(network, index);
-    together.push(index);
-    together.sort_by_key(|&traffic| network.traffic().rank(traffic));
-    let speaks = |other: &usize| {
-        let traffic = &network.scenario().traffic[*other];
-        is_bulk(traffic) && matches!(*traffic.transport, Transport::Tcp(_))
-    };
-    let mut flows = Vec::new();
-    for traffic in together.into_iter().filter(speaks) {
-        let write = write.filter(|_| traffic == index);
-        for number in 0..network.scenario().traffic[traffic].count.max(1) {
-            flows.push(Greedy::new(network, traffic, number, write)?);
-        }
-    }
-    let windows: Vec<medium::Window<'_>> = flows.iter().map(Greedy::under_way).collect();
-    medium::fits(network, &windows)?;
-    Ok(flows)
-}
-
-/// Traffic that is not greedy TCP on the same stages: a small share is left out, a large one has no formula.
-fn strangers(
-    network: &Network<'_>,
-    index: usize,
-    flows: &[Greedy<'_>],
-    notes: &mut Vec<Note>,
-) -> Result<(), String> {
-    let used: BTreeSet<Resource> =
-        flows.iter().flat_map(|flow| flow.demands.keys().copied()).collect();
-    let mut light = Vec::new();
-    for other in alongside(network, index) {
-        let traffic = &network.scenario().traffic[other];
-        let tcp = matches!(*traffic.transport, Transport::Tcp(_));
-        if (is_bulk(traffic) && tcp) || !meets(network, other, &used)? {
-            continue;
-        }
-        if is_bulk(traffic) || matches!(traffic.workload, Workload::Paced { .. }) {
-            return Err(format!("TCP beside {}", traffic.name));
-        }
-        light.push(traffic.name.as_str());
-    }
-    if !light.is_empty() {
-        let own = &network.scenario().traffic[index].name;
-        notes.push(Note::of_traffic(
-            own,
-            NoteKind::Assumed,
-            format!("the share of {} is left out", light.join(", ")),
-        ));
-    }
-    Ok(())
 }
 
 fn meets(network: &Network<'_>, traffic: usize, used: &BTreeSet<Resource>) -> Result<bool, String> {

@@ -8,6 +8,8 @@ use crate::group::{line, stage_name};
 use crate::share::{Grant, Limit, fill};
 use crate::throughput::Throughput;
 use crate::way::Resource;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 use trunkline_core::Span;
 use trunkline_path::{Sharing, Standing};
 use trunkline_scenario::Network;
@@ -41,11 +43,55 @@ pub(crate) struct Share {
     pub saw: Option<Saw>,
 }
 
+/// Connections that run at once.
+pub(crate) struct Flows<'a> {
+    list: Vec<Greedy<'a>>,
+    /// The numbers of those that use a stage.
+    users: BTreeMap<Resource, Vec<usize>>,
+    /// The number of each traffic's first.
+    first: BTreeMap<usize, usize>,
+}
+
+impl<'a> Flows<'a> {
+    /// In this order.
+    pub fn new(list: Vec<Greedy<'a>>) -> Flows<'a> {
+        let (mut users, mut first) = (BTreeMap::<Resource, Vec<usize>>::new(), BTreeMap::new());
+        for (number, flow) in list.iter().enumerate() {
+            first.entry(flow.flow.traffic).or_insert(number);
+            flow.demands.keys().for_each(|&stage| users.entry(stage).or_default().push(number));
+        }
+        Flows { list, users, first }
+    }
+
+    /// The numbers of those that use a stage.
+    pub fn users(&self, resource: Resource) -> &[usize] {
+        self.users.get(&resource).map_or(&[], Vec::as_slice)
+    }
+
+    /// The number of a traffic's first connection.
+    pub fn first_of(&self, traffic: usize) -> Option<usize> {
+        self.first.get(&traffic).copied()
+    }
+
+    /// The stages that are used.
+    pub fn resources(&self) -> impl Iterator<Item = Resource> + '_ {
+        self.users.keys().copied()
+    }
+}
+
+impl<'a> Deref for Flows<'a> {
+    type Target = [Greedy<'a>];
+
+    fn deref(&self) -> &[Greedy<'a>] {
+        &self.list
+    }
+}
+
 /// The shares of connections that run at once.
 ///
 /// # Errors
 /// Why no formula covers them.
-pub(crate) fn shares(network: &Network<'_>, flows: &[Greedy<'_>]) -> Result<Vec<Share>, String> {
+pub(crate) fn shares(network: &Network<'_>, flows: &Flows<'_>) -> Result<Vec<Share>, String> {
     let claims: Vec<_> = flows.iter().map(Greedy::claim).collect();
     if let Some(free) = claims.iter().find(|claim| claim.own.is_zero() && claim.demands.is_empty())
     {
@@ -67,9 +113,13 @@ pub(crate) fn shares(network: &Network<'_>, flows: &[Greedy<'_>]) -> Result<Vec<
                 users.into_iter().zip(given).for_each(|(user, share)| shares[user] = Some(share));
             }
             Limit::Stage(resource, _) => {
-                let users = users(flows, resource);
-                let given = at_stage(network, flows, &grants, &users, resource)?;
-                users.into_iter().zip(given).for_each(|(user, share)| shares[user] = Some(share));
+                let users = flows.users(resource);
+                let given = at_stage(network, flows, &grants, users, resource)?;
+                users
+                    .iter()
+                    .copied()
+                    .zip(given)
+                    .for_each(|(user, share)| shares[user] = Some(share));
             }
         }
     }
@@ -88,11 +138,11 @@ fn own(flow: &Greedy<'_>) -> Share {
 pub(super) fn narrowest(
     network: &Network<'_>,
     flow: &Greedy<'_>,
-    flows: &[Greedy<'_>],
+    flows: &Flows<'_>,
 ) -> Option<(Resource, u64)> {
     let packet = flow.tcp.payload + flow.tcp.header;
     let queues = flow.demands.iter().filter_map(|(&resource, &demand)| {
-        match treatment(network, resource, (packet, users(flows, resource).len())).ok()? {
+        match treatment(network, resource, (packet, flows.users(resource).len())).ok()? {
             Treatment::Queue(bytes) if matches!(resource, Resource::Line(..)) => {
                 Some((demand, resource, bytes))
             }
@@ -108,11 +158,11 @@ pub(super) fn narrowest(
 /// their peaks overflow its buffer.
 fn below_the_line(
     network: &Network<'_>,
-    flows: &[Greedy<'_>],
+    flows: &Flows<'_>,
     index: usize,
 ) -> Option<(Vec<usize>, Vec<Share>)> {
     let (resource, bytes) = narrowest(network, &flows[index], flows)?;
-    let users = users(flows, resource);
+    let users = flows.users(resource);
     let same = |user: &usize| {
         let flow = &flows[*user];
         flow.tcp.law != Law::Bbr
@@ -121,13 +171,9 @@ fn below_the_line(
     if !users.iter().all(same) {
         return None;
     }
-    let line = Crowd::new(flows, &users, resource, bytes);
+    let line = Crowd::new(flows, users, resource, bytes);
     let shares = line.shares(network).ok()?;
-    Some((users, shares))
-}
-
-pub(super) fn users(flows: &[Greedy<'_>], resource: Resource) -> Vec<usize> {
-    (0..flows.len()).filter(|&index| flows[index].demands.contains_key(&resource)).collect()
+    Some((users.to_vec(), shares))
 }
 
 /// Whether a connection crosses a second stage that is full.
@@ -140,10 +186,11 @@ fn one_bottleneck_each(
         Limit::Stage(resource, _) => Some(resource),
         Limit::Own => None,
     };
+    let all: BTreeSet<Resource> = grants.iter().filter_map(full).collect();
     for (flow, grant) in flows.iter().zip(grants) {
-        let others = grants.iter().filter_map(full).filter(|other| full(grant) != Some(*other));
-        let mut crossed = others.filter(|other| flow.demands.contains_key(other));
-        if let (Some(own), Some(other)) = (full(grant), crossed.next()) {
+        let mut crossed = flow.demands.keys().copied();
+        let other = crossed.find(|stage| all.contains(stage) && full(grant) != Some(*stage));
+        if let (Some(own), Some(other)) = (full(grant), other) {
             let names = [own, other].map(|resource| stage_name(network, resource));
             return Err(format!("two full stages on one way ({})", names.join(", ")));
         }

@@ -4,7 +4,7 @@ use super::beginning::{Beginning, Joins};
 use super::bulk::{BALANCE, WINDOW};
 use super::first::{Segments, held_back};
 use super::flow::{Greedy, acknowledgement};
-use super::share::{Regime, Share};
+use super::share::{Flows, Regime, Share};
 use crate::group::writes;
 use crate::message::{Terms, behind_answer, one_way, slowest};
 use crate::prediction::What;
@@ -33,7 +33,7 @@ impl Before {
     /// Before a transfer of flow number `index`.
     pub fn of(
         network: &Network<'_>,
-        flows: &[Greedy<'_>],
+        flows: &Flows<'_>,
         shares: &[Share],
         (index, joins): (usize, Joins),
     ) -> Before {

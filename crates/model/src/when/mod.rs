@@ -6,6 +6,7 @@ mod told;
 
 use crate::engine::{Found, found};
 use crate::flow::is_bulk;
+use crate::known::Known;
 use crate::prediction::{Prediction, What};
 use crate::tcp::Joins;
 use clock::{Begins, Member, Plan, State, Work, follow};
@@ -259,8 +260,9 @@ fn beside(scenario: &Scenario, company: &Company) -> Scene {
     let traffic = company.iter().map(of).collect();
     let part = Scenario { traffic, clusters: Vec::new(), ..scenario.clone() };
     let Ok(network) = Network::of(&part) else { return Scene::new() };
+    let known = Known::new(&network);
     let each = company.iter().enumerate();
     let ways =
         each.flat_map(|(at, (&index, it))| it.joins.iter().map(move |&way| (at, index, way)));
-    ways.map(|(at, index, way)| ((index, way), found(&network, at, way))).collect()
+    ways.map(|(at, index, way)| ((index, way), found(&known, at, way))).collect()
 }

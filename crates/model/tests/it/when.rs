@@ -189,6 +189,22 @@ fn too_many_starts_are_told() {
     assert!(notes.iter().any(|it| it.text.contains("there from first to last")), "{notes:?}");
 }
 
+/// What all have in common is worked out once: a thousand downloads take no longer than a thousand times one. (Worked out for each
+/// they take minutes.)
+#[test]
+fn a_thousand_traffics_are_alike() {
+    for transport in ["transport = 'tcp'", "transport = { kind = 'urp', outstanding = 1, block = 256 }"] {
+        let name = |index: usize| format!("t{index}");
+        let many = |count: usize| -> String {
+            (0..count).map(|index| bulk(&name(index), "100kB", transport)).collect()
+        };
+        let all = found(&many(1000));
+        let counted = found(&bulk("t", "100kB", &format!("{transport}\ncount = 1000")));
+        let times: Vec<Span> = (0..1000).map(|index| transfer(&all, &name(index))).collect();
+        assert_eq!(times, vec![transfer(&counted, "t"); 1000], "{transport}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
