@@ -8,6 +8,7 @@ use crate::talk::Talk;
 use crate::throughput::Throughput;
 use crate::transfer::{Cycle, Written, cycle};
 use crate::way::{Resource, line_name};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::Span;
 use trunkline_path::{LinkSpec, Sharing, Standing as Kept};
@@ -22,6 +23,8 @@ pub(crate) struct Group<'a> {
     pub flows: Vec<Flow<'a>>,
     pub cycles: Vec<Cycle>,
     pub grants: Vec<Grant>,
+    /// The queues that have been asked for.
+    queues: RefCell<BTreeMap<Resource, Option<Standing>>>,
 }
 
 /// The queue that stands before a saturated line.
@@ -96,7 +99,8 @@ impl<'a> Group<'a> {
         }
         let cycles = cycles(network, &flows, &sizes);
         let claims: Vec<_> = cycles.iter().map(|cycle| cycle.claim.clone()).collect();
-        let group = Group { grants: fill(&claims), flows, cycles };
+        let grants = fill(&claims);
+        let group = Group { flows, cycles, grants, queues: RefCell::default() };
         group.check(network).map_or(Ok(()), Err)?;
         let windows = group.windows();
         medium::fits(network, &windows)?;
@@ -226,6 +230,11 @@ impl<'a> Group<'a> {
 
     /// The queue before a line that limits flows; `None` for any other stage.
     pub fn standing(&self, network: &Network<'_>, resource: Resource) -> Option<Standing> {
+        let mut queues = self.queues.borrow_mut();
+        *queues.entry(resource).or_insert_with(|| self.queue(network, resource))
+    }
+
+    fn queue(&self, network: &Network<'_>, resource: Resource) -> Option<Standing> {
         let Resource::Line(link, reversed) = resource else { return None };
         line(network, link, reversed).rate?;
         let flows: Vec<usize> = self.limited_by(resource).collect();

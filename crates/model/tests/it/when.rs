@@ -193,7 +193,9 @@ fn too_many_starts_are_told() {
 /// they take minutes.)
 #[test]
 fn a_thousand_traffics_are_alike() {
-    for transport in ["transport = 'tcp'", "transport = { kind = 'urp', outstanding = 1, block = 256 }"] {
+    for transport in
+        ["transport = 'tcp'", "transport = { kind = 'urp', outstanding = 1, block = 256 }"]
+    {
         let name = |index: usize| format!("t{index}");
         let many = |count: usize| -> String {
             (0..count).map(|index| bulk(&name(index), "100kB", transport)).collect()
