@@ -2,9 +2,9 @@
 
 use crate::address::{Address, Place};
 use crate::ethernet::Ethernet;
-use crate::meeting::extent;
 use crate::udp::Udp;
 use crate::wire::{AnyWire, becomes_readable};
+use crate::words::extent;
 use crate::{NodesError, Terms};
 use bytes::{Bytes, BytesMut};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

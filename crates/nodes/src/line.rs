@@ -1,7 +1,8 @@
 //! What stands between a message layer and its carrier: the clock, words among nodes, and who has been heard.
 
-use crate::meeting::{Heard, answer, ask, is_word, meet, part, read};
+use crate::meet::meet;
 use crate::wire::NAP;
+use crate::words::{Heard, answer, ask, is_word, part, read};
 use crate::{Carrier, Missing, NodesError, Plan};
 use bytes::Bytes;
 use std::fmt;

@@ -1,173 +1,17 @@
-//! What nodes say to each other beside frames: who is there, and who cannot go on.
+//! How nodes meet: what a node has heard of the others, and what it says next. It does no I/O and reads no clock.
 //!
 //! At the beginning each node says hello to all others until all have said that they have heard everybody: nobody sends a
-//! frame before. With each hello it tells what all must have alike; whoever has it otherwise ends, and says so. If there is a multicast group each also says by it that it is there, and then tells those that it has so
-//! heard: what is for all goes by the group only if all others hear it. Later a hello asks a node whether it is still there. A node that cannot go on says so to all. These words
-//! are told from a frame by their first octet, which is no version of frames.
+//! frame before. If there is a multicast group each also says by it that it is there, and then tells those that it has so
+//! heard: what is for all goes by the group only if all others hear it.
 
-use crate::terms::{BEGINNINGS, MOST};
-use crate::{Address, Carrier, NodesError, Terms};
-use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-use trunkline_transport::cstar::{Frame, NodeId};
+use std::collections::VecDeque;
+use trunkline_core::{Span, Time};
+use trunkline_transport::cstar::NodeId;
 
-/// The first octet of a word.
-const WORD: u8 = 0;
-/// The fourth: what is said.
-const HELLO: u8 = 0;
-const ALL_HEARD: u8 = 1;
-const GONE: u8 = 2;
-/// Said by the group.
-const GROUP: u8 = 3;
-/// Added to a hello: it has heard whom it greets by the group.
-const HEARS: u8 = 4;
-/// Most octets of the instant at which a node began, and of the end of its line.
-const BEGAN: usize = 21;
-/// A word that says nothing: of a node that there is never, by the group.
-pub(crate) const NOTHING: [u8; 4] = [WORD, u8::MAX, u8::MAX, GROUP];
-/// Octets before a reason.
-const HEADER: usize = 4;
-/// Most octets of a reason.
-const REASON: usize = 400;
 /// How often hello is said at the beginning.
-const EVERY: Duration = Duration::from_millis(20);
-/// How often a node says that it cannot go on: nobody acknowledges it.
-const TIMES: usize = 3;
-/// When it is told who is missing (a choice).
-const TOLD: Duration = Duration::from_secs(1);
-/// Of so many at most (a choice: each may take some milliseconds to find out about).
-const MOST_TOLD: usize = 8;
+const EVERY: Span = Span::from_millis(20);
 /// How long the group is tried when all have heard each other (a choice: ten greetings).
-const GRACE: Duration = Duration::from_millis(200);
-
-/// What a node has heard.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Heard {
-    /// Something else: a frame.
-    Frame,
-    /// A node is there.
-    Hello {
-        /// Which.
-        from: NodeId,
-        /// Whether it has heard everybody.
-        all: bool,
-        /// Whether it has heard this node by the group.
-        hears: bool,
-        /// When its process began, by its own clock: another one of the same number began at another instant.
-        began: u64,
-        /// What all must have alike.
-        terms: String,
-    },
-    /// A node is there, by the group.
-    Group {
-        /// Which.
-        from: NodeId,
-    },
-    /// A node cannot go on.
-    Gone {
-        /// Which.
-        from: NodeId,
-        /// Why.
-        reason: String,
-    },
-}
-
-fn hello(me: NodeId, all: bool, hears: bool, began: u64, terms: &Terms) -> Vec<u8> {
-    let [high, low] = me.0.to_be_bytes();
-    let said = if all { ALL_HEARD } else { HELLO } | if hears { HEARS } else { 0 };
-    [&[WORD, high, low, said], format!("{began}\n{}", terms.text()).as_bytes()].concat()
-}
-
-/// Says hello to one node.
-fn greet(carrier: &mut Carrier, me: NodeId, to: NodeId, all: bool) -> Result<(), NodesError> {
-    let hears = carrier.hears_group_of(to);
-    let hello = hello(me, all, hears, carrier.began(), carrier.terms());
-    carrier.send_to(to, &hello)
-}
-
-fn gone(me: NodeId, reason: &str) -> Vec<u8> {
-    let [high, low] = me.0.to_be_bytes();
-    // What follows a word begins so.
-    let reason = reason.replace(|it: char| u32::from(it) <= BEGINNINGS.into(), " ");
-    let mut end = reason.len().min(REASON);
-    while !reason.is_char_boundary(end) {
-        end -= 1;
-    }
-    [&[WORD, high, low, GONE], &reason.as_bytes()[..end]].concat()
-}
-
-/// Whether octets may be a word; else they are a frame.
-#[inline]
-pub(crate) fn is_word(octets: &[u8]) -> bool {
-    octets.first() == Some(&WORD)
-}
-
-/// Octets of the first of several words and frames that stand behind each other: a system may join datagrams.
-#[inline]
-pub(crate) fn extent(octets: &[u8]) -> usize {
-    if is_word(octets) { extent_of_word(octets) } else { Frame::extent(octets) }
-}
-
-/// Behind a header stands at most a text, and none of its octets is one with which something begins.
-fn extent_of_word(octets: &[u8]) -> usize {
-    let has_text = octets.get(HEADER - 1).is_some_and(|&said| said != GROUP);
-    let text = if has_text { &octets[HEADER..] } else { &[] };
-    let length = text.iter().position(|&octet| octet <= BEGINNINGS).unwrap_or(text.len());
-    octets.len().min(HEADER + length)
-}
-
-/// Reads what may be a word.
-pub(crate) fn read(octets: &[u8]) -> Heard {
-    let from = |high: u8, low: u8| NodeId(u16::from_be_bytes([high, low]));
-    match *octets {
-        [WORD, high, low, GROUP] => Heard::Group { from: from(high, low) },
-        [WORD, high, low, said, ref terms @ ..]
-            if matches!(said & !HEARS, HELLO | ALL_HEARD) && is_text(terms, MOST + BEGAN) =>
-        {
-            let (all, hears) = (said & ALL_HEARD != 0, said & HEARS != 0);
-            // Control characters are no part of a line.
-            let within = |it: char| it.is_control() && it != '\n';
-            let text = String::from_utf8_lossy(terms).replace(within, " ");
-            let began = text.split_once('\n').and_then(|it| Some((it.0.parse().ok()?, it.1)));
-            let (began, terms) = began.unwrap_or((0, &text));
-            Heard::Hello { from: from(high, low), all, hears, began, terms: terms.into() }
-        }
-        [WORD, high, low, GONE, ref reason @ ..] if is_text(reason, REASON) => {
-            // Control characters are no part of a line.
-            let text = String::from_utf8_lossy(reason).replace(char::is_control, " ");
-            Heard::Gone { from: from(high, low), reason: text }
-        }
-        _ => Heard::Frame,
-    }
-}
-
-/// Whether octets may be a text of a word, of so many at most.
-fn is_text(octets: &[u8], most: usize) -> bool {
-    octets.len() <= most && octets.iter().all(|&octet| octet > BEGINNINGS)
-}
-
-/// Says that this node is there, as an answer.
-pub(crate) fn answer(carrier: &mut Carrier, me: NodeId, to: NodeId) -> Result<(), NodesError> {
-    greet(carrier, me, to, true)
-}
-
-/// Asks a node whether it is there.
-pub(crate) fn ask(carrier: &mut Carrier, me: NodeId, to: NodeId) -> Result<(), NodesError> {
-    greet(carrier, me, to, false)
-}
-
-/// Tells all others that this node cannot go on.
-pub(crate) fn part(carrier: &mut Carrier, me: NodeId, reason: &str) -> Result<(), NodesError> {
-    let words = gone(me, reason);
-    let count = carrier.peers().len() as u16;
-    for to in (0..TIMES).flat_map(|_| 0..count).map(NodeId) {
-        if to != me {
-            carrier.send_to(to, &words)?;
-        }
-    }
-    Ok(())
-}
+const GRACE: Span = Span::from_millis(200);
 
 /// What is known of a node at the beginning.
 #[derive(Debug, Clone, Copy, Default)]
@@ -180,272 +24,110 @@ struct Known {
     hears: bool,
 }
 
-/// A node that was not heard.
+/// What a node does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Missing {
-    /// Which.
-    pub node: NodeId,
-    /// Where it should be.
-    pub address: Address,
-    /// Whether its host says that nobody listens there.
-    pub refuses: bool,
-}
-
-impl fmt::Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Missing { node, address, refuses } = self;
-        write!(f, "{node} at {address}")?;
-        if *refuses { f.write_str(" (nobody listens there)") } else { Ok(()) }
-    }
+pub(crate) enum Next {
+    /// It says by the group that it is there.
+    Group,
+    /// It says hello to a node, and whether it has heard everybody.
+    Hello(NodeId, bool),
+    /// It takes in a word that has come, or comes before this time.
+    Hear(Time),
+    /// It has met the others.
+    Over,
 }
 
 /// The nodes as they meet.
-struct Meeting<'a> {
-    carrier: &'a mut Carrier,
+///
+/// Its driver does what is [next](Meeting::next) and tells what it has [heard](Meeting::hears).
+#[derive(Debug)]
+pub(crate) struct Meeting {
     me: NodeId,
     known: Vec<Known>,
-    /// Frames of those that began a little sooner.
-    early: Vec<bytes::Bytes>,
+    has_group: bool,
+    /// What is to be said.
+    out: VecDeque<Next>,
+    /// When hello is said again.
+    again: Time,
     /// When all had heard each other.
-    met: Option<Instant>,
-    /// Whether it was told who is missing.
-    told: bool,
+    met: Option<Time>,
+    /// Whether the last word has been said.
+    last: bool,
 }
 
-/// Waits until all nodes are there and know it, and a little longer for a multicast group. Answers the first frames of those
-/// that began a little sooner. `missing` is called once if nodes are missing when some time has passed.
-///
-/// # Errors
-/// If one is not heard within `most`, or `stop` is set.
-pub(crate) fn meet(
-    carrier: &mut Carrier,
-    me: NodeId,
-    most: Duration,
-    stop: &AtomicBool,
-    missing: &mut dyn FnMut(&[Missing]),
-) -> Result<Vec<bytes::Bytes>, NodesError> {
-    let begin = Instant::now();
-    let mut known = vec![Known::default(); carrier.peers().len()];
-    known[usize::from(me.0)] = Known { there: true, all: true, hears: true };
-    let mut meeting = Meeting { carrier, me, known, early: Vec::new(), met: None, told: false };
-    let mut next = begin;
-    while !meeting.is_over() {
-        if stop.load(Ordering::Relaxed) {
-            return Err(NodesError::Stopped);
-        }
-        let now = Instant::now();
-        if now >= next {
-            meeting.greets(meeting.known.iter().all(|it| it.there))?;
-            next = now + EVERY;
-        }
-        let waited = now.duration_since(begin);
-        if waited > TOLD && !std::mem::replace(&mut meeting.told, true) {
-            missing(&meeting.missing());
-        }
-        if waited > most && meeting.met.is_none() {
-            return Err(meeting.silent(most.as_secs()));
-        }
-        meeting.hears(next.saturating_duration_since(now))?;
+impl Meeting {
+    /// Of this node with so many in all, itself included.
+    pub fn new(me: NodeId, nodes: usize, has_group: bool) -> Meeting {
+        let mut known = vec![Known::default(); nodes];
+        known[usize::from(me.0)] = Known { there: true, all: true, hears: true };
+        let (out, again) = (VecDeque::new(), Time::ZERO);
+        Meeting { me, known, has_group, out, again, met: None, last: false }
     }
-    // Whoever has not heard this node's last word asks again, and is answered.
-    meeting.greets(true)?;
-    let heard = meeting.known.iter().all(|it| it.hears);
-    meeting.carrier.settle_group(heard);
-    Ok(meeting.early)
-}
 
-impl Meeting<'_> {
-    /// Who was not heard, the first of them if there are many.
-    fn missing(&self) -> Vec<Missing> {
-        let unheard = (0..).zip(&self.known).filter(|(_, it)| !it.there);
-        let of = |node: u16| {
-            let refuses = self.carrier.refuses(NodeId(node));
-            Missing {
-                node: NodeId(node),
-                address: self.carrier.peers()[usize::from(node)],
-                refuses,
+    /// What this node does next.
+    pub fn next(&mut self, now: Time) -> Next {
+        if let Some(said) = self.out.pop_front() {
+            return said;
+        }
+        if self.is_over(now) {
+            if std::mem::replace(&mut self.last, true) {
+                return Next::Over;
             }
-        };
-        unheard.take(MOST_TOLD).map(|(node, _)| of(node)).collect()
-    }
-
-    /// Why this node waits no longer.
-    fn silent(&self, seconds: u64) -> NodesError {
-        if let Some(missing) = self.missing().into_iter().next() {
-            return NodesError::Silent { missing, seconds };
+            // Whoever has not heard this node's last word asks again, and is answered.
+            self.greets();
+        } else if now >= self.again {
+            self.greets();
+            self.again = now + EVERY;
         }
-        let of = self.known.iter().position(|it| !it.all).unwrap_or(0);
-        NodesError::Alone { peer: NodeId(of as u16), seconds }
+        self.out.pop_front().unwrap_or(Next::Hear(self.again))
     }
 
-    fn is_over(&mut self) -> bool {
-        if !self.known.iter().all(|it| it.all) {
-            return false;
+    /// A node says hello, and whether it has heard everybody, and this node by the group.
+    pub fn hears(&mut self, from: NodeId, all: bool, hears: bool) {
+        if let Some(it) = self.known.get_mut(usize::from(from.0)) {
+            *it = Known { there: true, all: it.all || all, hears: it.hears || hears };
         }
-        let met = *self.met.get_or_insert_with(Instant::now);
-        let tried = !self.carrier.has_group() || self.known.iter().all(|it| it.hears);
-        tried || met.elapsed() > GRACE
     }
 
-    fn greets(&mut self, all: bool) -> Result<(), NodesError> {
-        let [high, low] = self.me.0.to_be_bytes();
-        self.carrier.send_to_group(&[WORD, high, low, GROUP])?;
-        for to in (0..self.known.len() as u16).map(NodeId).filter(|&to| to != self.me) {
-            greet(self.carrier, self.me, to, all)?;
-        }
-        Ok(())
-    }
-
-    /// Takes in what comes within `wait`.
-    fn hears(&mut self, wait: Duration) -> Result<(), NodesError> {
-        let Some(octets) = self.carrier.receive(wait.max(Duration::from_micros(100)))? else {
-            return Ok(());
-        };
-        match read(&octets) {
-            Heard::Hello { from, all, hears, began, terms } => {
-                if from == self.me {
-                    // The other one listens where this one should.
-                    let error = NodesError::Number { me: from };
-                    self.carrier.send_to(from, &gone(from, &error.to_string()))?;
-                    return Err(error);
-                }
-                self.carrier.terms().compare(from, &terms)?;
-                if self.carrier.is_another(from, began) {
-                    self.carrier.hears_anew(from, began);
-                    self.forget(from);
-                }
-                self.note(from, all, hears);
-            }
-            Heard::Group { from } => self.carrier.hears_by_group(from),
-            Heard::Gone { from, reason } if usize::from(from.0) < self.known.len() => {
-                return Err(NodesError::Gone { node: from, reason });
-            }
-            Heard::Gone { .. } => {}
-            // Who sends frames has heard everybody. More than there are buffers for are as if they were lost.
-            Heard::Frame => {
-                let Ok(frame) = Frame::decode(octets.clone()) else { return Ok(()) };
-                self.note(frame.from, true, false);
-                if self.early.len() < self.carrier.buffers() as usize {
-                    self.early.push(octets);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn forget(&mut self, from: NodeId) {
+    /// A node was started again.
+    pub fn forget(&mut self, from: NodeId) {
         if let Some(it) = self.known.get_mut(usize::from(from.0)) {
             *it = Known::default();
         }
     }
 
-    fn note(&mut self, from: NodeId, all: bool, hears: bool) {
-        if let Some(it) = self.known.get_mut(usize::from(from.0)) {
-            *it = Known { there: true, all: it.all || all, hears: it.hears || hears };
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn some_terms() -> Terms {
-        Terms::new([("--test".into(), "flood".into())])
+    /// Those that have not been heard.
+    pub fn missing(&self) -> impl Iterator<Item = NodeId> {
+        (0..).zip(&self.known).filter(|(_, it)| !it.there).map(|(node, _)| NodeId(node))
     }
 
-    #[test]
-    fn words_are_read_as_they_are_said() {
-        let me = NodeId(0x0203);
-        for terms in [Terms::default(), some_terms()] {
-            for (all, hears) in [(false, false), (true, false), (true, true)] {
-                let said = Heard::Hello { from: me, all, hears, began: 7, terms: terms.text() };
-                assert_eq!(read(&hello(me, all, hears, 7, &terms)), said);
-            }
-        }
-        assert_eq!(read(&[0, 2, 3, 3]), Heard::Group { from: me });
-        let told =
-            [&hello(me, false, false, u64::MAX, &some_terms())[..], b"\nname=\x1b[2J"].concat();
-        let Heard::Hello { terms, .. } = read(&told) else { panic!() };
-        assert!(terms.ends_with("\nname= [2J"), "{terms:?}");
-        let reason = "lost\nframe";
-        let said = Heard::Gone { from: me, reason: "lost frame".into() };
-        assert_eq!(read(&gone(me, reason)), said);
-        let long = "ä".repeat(400);
-        let Heard::Gone { reason, .. } = read(&gone(me, &long)) else { panic!("it is said") };
-        assert_eq!(reason, "ä".repeat(200));
+    /// The first that has not said that it has heard everybody.
+    pub fn alone(&self) -> Option<NodeId> {
+        self.known.iter().position(|it| !it.all).map(|node| NodeId(node as u16))
     }
 
-    /// Words that a system joined are told apart, whatever the reason.
-    #[test]
-    fn words_behind_each_other_are_found() {
-        let me = NodeId(0x0003);
-        let words = [
-            hello(me, false, true, 0, &Terms::default()),
-            hello(me, false, true, 1, &some_terms()),
-            gone(me, "lost\0frame"),
-            gone(me, ""),
-            vec![0, 0, 3, GROUP],
-            hello(me, true, false, 2, &some_terms()),
-            vec![1, 4, 0, 0],
-        ];
-        let joined = words.concat();
-        let mut rest = &joined[..];
-        for word in &words {
-            let (first, behind) = rest.split_at(extent(rest));
-            assert_eq!(first, word);
-            rest = behind;
-        }
-        assert!(rest.is_empty());
-        for octets in [&[0][..], &[0, 0, 0], &[0, 0, 0, 9, 7]] {
-            assert!((1..=octets.len()).contains(&extent(octets)));
-        }
+    /// Whether all have heard each other.
+    pub fn has_met(&self) -> bool {
+        self.met.is_some()
     }
 
-    #[test]
-    fn what_is_no_word_is_a_frame() {
-        for octets in [&[][..], &[0], &[0, 0, 0], &[0, 0, 0, 6], &[0, 0, 0, 0, 0], &[1, 0, 0, 0]] {
-            assert_eq!(read(octets), Heard::Frame, "{octets:?}");
-        }
-        assert_eq!(read(&[&[0, 0, 0, 2], &[b'x'; 401][..]].concat()), Heard::Frame);
+    /// Whether all others hear this node by the group.
+    pub fn is_heard_by_group(&self) -> bool {
+        self.known.iter().all(|it| it.hears)
     }
 
-    /// Octets like those of words and frames.
-    fn octets() -> impl Strategy<Value = Vec<u8>> {
-        let octet = prop_oneof![0..8u8, any::<u8>()];
-        prop::collection::vec(octet, 0..600)
+    fn is_over(&mut self, now: Time) -> bool {
+        if self.alone().is_some() {
+            return false;
+        }
+        let met = *self.met.get_or_insert(now);
+        !self.has_group || self.is_heard_by_group() || now.since(met) > GRACE
     }
 
-    proptest! {
-        /// Whatever comes is taken apart, each part being one octet at least, and a part is a word or a frame.
-        #[test]
-        fn whatever_comes_is_taken_apart(octets in octets()) {
-            let mut rest = &octets[..];
-            while !rest.is_empty() {
-                let (first, behind) = rest.split_at(extent(rest));
-                prop_assert!(!first.is_empty());
-                prop_assert!(is_word(first) || read(first) == Heard::Frame);
-                rest = behind;
-            }
-        }
-
-        /// A word is read as it was said, whatever stands behind it that begins as a word or a frame does.
-        #[test]
-        fn a_word_is_told_from_what_follows(
-            (me, began, all, hears) in any::<(u16, u64, bool, bool)>(),
-            reason in ".{0,300}",
-            (beginning, behind) in (0..=BEGINNINGS, octets()),
-        ) {
-            let (me, terms) = (NodeId(me), some_terms());
-            let told = Heard::Hello { from: me, all, hears, began, terms: terms.text() };
-            for word in [hello(me, all, hears, began, &terms), gone(me, &reason)] {
-                let joined = [&word[..], &[beginning], &behind].concat();
-                prop_assert_eq!(&joined[..extent(&joined)], &word[..]);
-            }
-            prop_assert_eq!(read(&hello(me, all, hears, began, &terms)), told);
-            let is_gone = matches!(read(&gone(me, &reason)), Heard::Gone { from, .. } if from == me);
-            prop_assert!(is_gone);
-        }
+    fn greets(&mut self) {
+        self.out.push_back(Next::Group);
+        let all = self.missing().next().is_none();
+        let others = (0..self.known.len() as u16).map(NodeId).filter(|&to| to != self.me);
+        self.out.extend(others.map(|to| Next::Hello(to, all)));
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::NodesError;
 use crate::address::Address;
-use crate::meeting::NOTHING;
 use crate::memory::{Blocks, frame_memory};
 use crate::wire::{NAP, Wire, wait_to_send};
+use crate::words::NOTHING;
 use bytes::{Bytes, BytesMut};
 use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg, setsockopt};
 use rustix::io::Errno;

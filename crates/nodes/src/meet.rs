@@ -1,0 +1,157 @@
+//! A node meets the others by its carrier.
+
+use crate::meeting::{Meeting, Next};
+use crate::words::{Heard, gone, greet, greet_group, read};
+use crate::{Address, Carrier, NodesError};
+use bytes::Bytes;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use trunkline_core::{Span, Time};
+use trunkline_transport::cstar::{Frame, NodeId};
+
+/// When it is told who is missing (a choice).
+const TOLD: Span = Span::from_secs(1);
+/// Of so many at most (a choice: each may take some milliseconds to find out about).
+const MOST_TOLD: usize = 8;
+
+/// A node that was not heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Missing {
+    /// Which.
+    pub node: NodeId,
+    /// Where it should be.
+    pub address: Address,
+    /// Whether its host says that nobody listens there.
+    pub refuses: bool,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Missing { node, address, refuses } = self;
+        write!(f, "{node} at {address}")?;
+        if *refuses { f.write_str(" (nobody listens there)") } else { Ok(()) }
+    }
+}
+
+/// A meeting and the carrier by which its words go.
+struct Meets<'a> {
+    carrier: &'a mut Carrier,
+    me: NodeId,
+    meeting: Meeting,
+    /// Frames of those that began a little sooner.
+    early: Vec<Bytes>,
+    begin: Instant,
+    /// Whether it was told who is missing.
+    told: bool,
+}
+
+/// Waits until all nodes are there and know it, and a little longer for a multicast group. Answers the first frames of those
+/// that began a little sooner. `missing` is called once if nodes are missing when some time has passed.
+///
+/// # Errors
+/// If one is not heard within `most`, or `stop` is set.
+pub(crate) fn meet(
+    carrier: &mut Carrier,
+    me: NodeId,
+    most: Duration,
+    stop: &AtomicBool,
+    missing: &mut dyn FnMut(&[Missing]),
+) -> Result<Vec<Bytes>, NodesError> {
+    let meeting = Meeting::new(me, carrier.peers().len(), carrier.has_group());
+    let (early, begin) = (Vec::new(), Instant::now());
+    let mut meets = Meets { carrier, me, meeting, early, begin, told: false };
+    loop {
+        let now = meets.now();
+        match meets.meeting.next(now) {
+            Next::Group => greet_group(meets.carrier, me)?,
+            Next::Hello(to, all) => greet(meets.carrier, me, to, all)?,
+            Next::Hear(until) => {
+                meets.hears(until.max(now).since(now))?;
+                meets.sees_to(most, missing)?;
+                if stop.load(Ordering::Relaxed) {
+                    return Err(NodesError::Stopped);
+                }
+            }
+            Next::Over => break,
+        }
+    }
+    meets.carrier.settle_group(meets.meeting.is_heard_by_group());
+    Ok(meets.early)
+}
+
+impl Meets<'_> {
+    fn now(&self) -> Time {
+        Time::from_nanos(self.begin.elapsed().as_nanos() as u64)
+    }
+
+    /// Tells who is missing when some time has passed, and waits no longer than `most`.
+    fn sees_to(
+        &mut self,
+        most: Duration,
+        missing: &mut dyn FnMut(&[Missing]),
+    ) -> Result<(), NodesError> {
+        let waited = self.now().since(Time::ZERO);
+        if waited > TOLD && !std::mem::replace(&mut self.told, true) {
+            missing(&self.missing());
+        }
+        if Duration::from_nanos(waited.as_nanos()) > most && !self.meeting.has_met() {
+            return Err(self.silent(most.as_secs()));
+        }
+        Ok(())
+    }
+
+    /// Who was not heard, the first of them if there are many.
+    fn missing(&self) -> Vec<Missing> {
+        let of = |node: NodeId| {
+            let address = self.carrier.peers()[usize::from(node.0)];
+            Missing { node, address, refuses: self.carrier.refuses(node) }
+        };
+        self.meeting.missing().take(MOST_TOLD).map(of).collect()
+    }
+
+    /// Why this node waits no longer.
+    fn silent(&self, seconds: u64) -> NodesError {
+        if let Some(missing) = self.missing().into_iter().next() {
+            return NodesError::Silent { missing, seconds };
+        }
+        NodesError::Alone { peer: self.meeting.alone().unwrap_or(NodeId(0)), seconds }
+    }
+
+    /// Takes in what has come, or comes within `wait`.
+    fn hears(&mut self, wait: Span) -> Result<(), NodesError> {
+        let Some(octets) = self.carrier.receive(Duration::from_nanos(wait.as_nanos()))? else {
+            return Ok(());
+        };
+        match read(&octets) {
+            Heard::Hello { from, all, hears, began, terms } => {
+                if from == self.me {
+                    // The other one listens where this one should.
+                    let error = NodesError::Number { me: from };
+                    self.carrier.send_to(from, &gone(from, &error.to_string()))?;
+                    return Err(error);
+                }
+                self.carrier.terms().compare(from, &terms)?;
+                if self.carrier.is_another(from, began) {
+                    self.carrier.hears_anew(from, began);
+                    self.meeting.forget(from);
+                }
+                self.meeting.hears(from, all, hears);
+            }
+            Heard::Group { from } => self.carrier.hears_by_group(from),
+            Heard::Gone { from, reason } if usize::from(from.0) < self.carrier.peers().len() => {
+                return Err(NodesError::Gone { node: from, reason });
+            }
+            Heard::Gone { .. } => {}
+            // Who sends frames has heard everybody. More than there are buffers for are as if they were lost.
+            Heard::Frame => {
+                let Ok(frame) = Frame::decode(octets.clone()) else { return Ok(()) };
+                self.meeting.hears(frame.from, true, false);
+                if self.early.len() < self.carrier.buffers() as usize {
+                    self.early.push(octets);
+                }
+            }
+        }
+        Ok(())
+    }
+}
