@@ -284,10 +284,20 @@ fn what_breaks_the_rules_for_programs_is_named() {
     let cluster = Cluster { nodes: 3, receive_buffers: 24, ..CLUSTER };
     let layer = |me| Traditional::new(me, &cluster, &TraditionalSettings::default());
     let ended = in_threads(&cluster, layer, |me, end| {
-        if me != NodeId(0) {
-            return end.send_message(NodeId(0), EventId(0), "mine");
+        let receive = |end: &mut Endpoint<'_, _>, from: Source, event| {
+            end.receive_message(from, EventId(event)).map(drop)
+        };
+        match me {
+            NodeId(0) => {
+                receive(end, Source::Any, 0)?;
+                end.send_message(NodeId(2), EventId(1), "it has come")?;
+                return receive(end, Source::Any, 0);
+            }
+            // What it sends comes when the event is done with.
+            NodeId(2) => receive(end, NodeId(0).into(), 1)?,
+            _ => {}
         }
-        (0..2).try_for_each(|_| end.receive_message(Source::Any, EventId(0)).map(drop))
+        end.send_message(NodeId(0), EventId(0), "mine")
     });
     let why = ended.unwrap_err().to_string();
     assert!(why.contains("several nodes send to it under an event that is no crowd"), "{why}");
