@@ -1,8 +1,9 @@
 //! What stands between a message layer and its carrier: the clock, words among nodes, and who has been heard.
 
 use crate::meet::meet;
+use crate::meeting::Said;
 use crate::wire::NAP;
-use crate::words::{Heard, answer, ask, is_word, part, read};
+use crate::words::{Heard, greet, is_word, part, read};
 use crate::{Carrier, Missing, NodesError, Plan};
 use bytes::Bytes;
 use std::fmt;
@@ -263,13 +264,13 @@ impl<'a> Line<'a> {
             Heard::Hello { from, began, .. } if self.carrier.is_another(from, began) => {
                 self.lost(from, "is gone: it was started again".into());
             }
-            Heard::Hello { from, all: false, .. } => {
+            Heard::Hello { from, said, .. } => {
                 self.hears(from);
-                answer(&mut self.carrier, me, from)?;
-            }
-            Heard::Hello { from, .. } => {
-                self.hears(from);
-                if self.waits.is_some() && layer.unanswered(from) >= VAIN {
+                if said == Said::Asks {
+                    greet(&mut self.carrier, me, from, Said::Begun)?;
+                }
+                // A node that has not begun keeps the frames that come, and answers none.
+                if said == Said::Begun && self.waits.is_some() && layer.unanswered(from) >= VAIN {
                     self.lost(from, PASSES_NOTHING.into());
                 }
             }
@@ -310,7 +311,7 @@ impl<'a> Line<'a> {
             if silent > silence {
                 self.lost(node, format!("is gone: it has not answered for {silence}"));
             } else if silent >= ASKS {
-                ask(&mut self.carrier, self.plan.me, node)?;
+                greet(&mut self.carrier, self.plan.me, node, Said::Asks)?;
             }
         }
         Ok(())

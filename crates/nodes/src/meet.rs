@@ -1,6 +1,7 @@
 //! A node meets the others by its carrier.
 
-use crate::meeting::{Meeting, Next};
+use crate::meeting::{Meeting, Next, Said};
+use crate::wire::NAP;
 use crate::words::{Heard, gone, greet, greet_group, read};
 use crate::{Address, Carrier, NodesError};
 use bytes::Bytes;
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 use trunkline_core::{Span, Time};
 use trunkline_transport::cstar::{Frame, NodeId};
 
-/// When it is told who is missing (a choice).
+/// Behind so long without anything new it is told who is missing (a choice).
 const TOLD: Span = Span::from_secs(1);
 /// Of so many at most (a choice: each may take some milliseconds to find out about).
 const MOST_TOLD: usize = 8;
@@ -47,10 +48,10 @@ struct Meets<'a> {
 }
 
 /// Waits until all nodes are there and know it, and a little longer for a multicast group. Answers the first frames of those
-/// that began a little sooner. `missing` is called once if nodes are missing when some time has passed.
+/// that began a little sooner. `missing` is called once, when nothing new was heard for a second.
 ///
 /// # Errors
-/// If one is not heard within `most`, or `stop` is set.
+/// If nothing new is heard for `most` while one is missing, or `stop` is set.
 pub(crate) fn meet(
     carrier: &mut Carrier,
     me: NodeId,
@@ -65,9 +66,9 @@ pub(crate) fn meet(
         let now = meets.now();
         match meets.meeting.next(now) {
             Next::Group => greet_group(meets.carrier, me)?,
-            Next::Hello(to, all) => greet(meets.carrier, me, to, all)?,
+            Next::Say(to, said) => greet(meets.carrier, me, to, said)?,
             Next::Hear(until) => {
-                meets.hears(until.max(now).since(now))?;
+                meets.hears(until.max(now).since(now).min(NAP))?;
                 meets.sees_to(most, missing)?;
                 if stop.load(Ordering::Relaxed) {
                     return Err(NodesError::Stopped);
@@ -85,17 +86,17 @@ impl Meets<'_> {
         Time::from_nanos(self.begin.elapsed().as_nanos() as u64)
     }
 
-    /// Tells who is missing when some time has passed, and waits no longer than `most`.
+    /// Tells who is missing when nothing new was heard for a while, and waits no longer than `most` for it.
     fn sees_to(
         &mut self,
         most: Duration,
         missing: &mut dyn FnMut(&[Missing]),
     ) -> Result<(), NodesError> {
-        let waited = self.now().since(Time::ZERO);
-        if waited > TOLD && !std::mem::replace(&mut self.told, true) {
+        let Some(waits) = self.meeting.waits(self.now()) else { return Ok(()) };
+        if waits > TOLD && !std::mem::replace(&mut self.told, true) {
             missing(&self.missing());
         }
-        if Duration::from_nanos(waited.as_nanos()) > most && !self.meeting.has_met() {
+        if Duration::from_nanos(waits.as_nanos()) > most {
             return Err(self.silent(most.as_secs()));
         }
         Ok(())
@@ -121,32 +122,38 @@ impl Meets<'_> {
     /// Takes in what has come, or comes within `wait`.
     fn hears(&mut self, wait: Span) -> Result<(), NodesError> {
         let Some(octets) = self.carrier.receive(Duration::from_nanos(wait.as_nanos()))? else {
+            self.meeting.hears_nothing();
             return Ok(());
         };
+        let now = self.now();
         match read(&octets) {
-            Heard::Hello { from, all, hears, began, terms } => {
+            Heard::Hello { from, said, hears, began, terms } => {
                 if from == self.me {
                     // The other one listens where this one should.
                     let error = NodesError::Number { me: from };
                     self.carrier.send_to(from, &gone(from, &error.to_string()))?;
                     return Err(error);
                 }
-                self.carrier.terms().compare(from, &terms)?;
+                if let Err(unlike) = self.carrier.terms().compare(from, &terms) {
+                    // The other one finds it too.
+                    greet(self.carrier, self.me, from, Said::Asks)?;
+                    return Err(unlike);
+                }
                 if self.carrier.is_another(from, began) {
                     self.carrier.hears_anew(from, began);
                     self.meeting.forget(from);
                 }
-                self.meeting.hears(from, all, hears);
+                self.meeting.hears(now, from, said, hears);
             }
             Heard::Group { from } => self.carrier.hears_by_group(from),
             Heard::Gone { from, reason } if usize::from(from.0) < self.carrier.peers().len() => {
                 return Err(NodesError::Gone { node: from, reason });
             }
             Heard::Gone { .. } => {}
-            // Who sends frames has heard everybody. More than there are buffers for are as if they were lost.
+            // Who sends frames has begun. More than there are buffers for are as if they were lost.
             Heard::Frame => {
                 let Ok(frame) = Frame::decode(octets.clone()) else { return Ok(()) };
-                self.meeting.hears(frame.from, true, false);
+                self.meeting.hears(now, frame.from, Said::Begun, false);
                 if self.early.len() < self.carrier.buffers() as usize {
                     self.early.push(octets);
                 }

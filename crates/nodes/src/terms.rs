@@ -5,6 +5,9 @@ use trunkline_transport::cstar::{Frame, NodeId};
 
 /// Octets with which a word or a frame begins: no text has one.
 pub(crate) const BEGINNINGS: u8 = 1;
+/// The version of what nodes say to each other while they meet. In version 1, of which they told nothing, a node said
+/// hello to all others again and again, and nobody was answered by one that had begun.
+const GREETINGS: u8 = 2;
 /// Most octets of the terms.
 pub(crate) const MOST: usize = 1000;
 
@@ -16,10 +19,11 @@ pub(crate) const MOST: usize = 1000;
 pub struct Terms(Vec<(String, String)>);
 
 impl Terms {
-    /// These, behind the version of frames. What is longer than a thousand octets is not told.
+    /// These, behind the versions of frames and greetings. What is longer than a thousand octets is not told.
     pub fn new(pairs: impl IntoIterator<Item = (String, String)>) -> Terms {
-        let version = ("the version of frames".to_owned(), Frame::VERSION.to_string());
-        Terms([version].into_iter().chain(pairs).collect())
+        let version = |of: &str, version: u8| (format!("the version of {of}"), version.to_string());
+        let versions = [version("frames", Frame::VERSION), version("greetings", GREETINGS)];
+        Terms(versions.into_iter().chain(pairs).collect())
     }
 
     /// Adds what the message layer demands, behind what the program does.
@@ -98,6 +102,17 @@ mod tests {
         assert!(said.contains("lease = 1s, and this node none"), "{said}");
         let said = says(&Terms::default()).unwrap_err();
         assert!(said.contains("node 3 tells nothing of its settings"), "{said}");
+    }
+
+    /// A node of the first version of greetings tells none.
+    #[test]
+    fn another_version_of_greetings_is_told() {
+        let own = terms(&[("--test", "flood")]);
+        let text = own.text();
+        let first: Vec<&str> = text.lines().filter(|it| !it.contains("greetings")).collect();
+        let said = own.compare(NodeId(3), &first.join("\n")).unwrap_err().to_string();
+        let says = "node 3 has the version of greetings = none, and this node 2";
+        assert!(said.contains(says), "{said}");
     }
 
     /// Whatever stands in them, they are one word on the wire.

@@ -4,20 +4,23 @@
 //! there. A node that cannot go on says so to all. These words are told from a frame by their first octet, which is no
 //! version of frames.
 
+use crate::meeting::Said;
 use crate::terms::{BEGINNINGS, MOST};
 use crate::{Carrier, NodesError, Terms};
 use trunkline_transport::cstar::{Frame, NodeId};
 
 /// The first octet of a word.
 const WORD: u8 = 0;
-/// The fourth: what is said.
-const HELLO: u8 = 0;
-const ALL_HEARD: u8 = 1;
+/// The fourth: what is said. The first two are those of version 1, whose nodes so read at least the versions.
+const ASKS: u8 = 0;
+const ALL: u8 = 1;
 const GONE: u8 = 2;
 /// Said by the group.
 const GROUP: u8 = 3;
 /// Added to a hello: it has heard whom it greets by the group.
 const HEARS: u8 = 4;
+const THERE: u8 = 8;
+const BEGUN: u8 = 9;
 /// Most octets of the instant at which a node began, and of the end of its line.
 const BEGAN: usize = 21;
 /// A word that says nothing: of a node that there is never, by the group.
@@ -37,8 +40,8 @@ pub(crate) enum Heard {
     Hello {
         /// Which.
         from: NodeId,
-        /// Whether it has heard everybody.
-        all: bool,
+        /// How far it has come, or that it asks.
+        said: Said,
         /// Whether it has heard this node by the group.
         hears: bool,
         /// When its process began, by its own clock: another one of the same number began at another instant.
@@ -60,10 +63,27 @@ pub(crate) enum Heard {
     },
 }
 
-fn hello(me: NodeId, all: bool, hears: bool, began: u64, terms: &Terms) -> Vec<u8> {
+fn hello(me: NodeId, said: Said, hears: bool, began: u64, terms: &Terms) -> Vec<u8> {
     let [high, low] = me.0.to_be_bytes();
-    let said = if all { ALL_HEARD } else { HELLO } | if hears { HEARS } else { 0 };
+    let said = match said {
+        Said::Asks => ASKS,
+        Said::All => ALL,
+        Said::There => THERE,
+        Said::Begun => BEGUN,
+    };
+    let said = said | if hears { HEARS } else { 0 };
     [&[WORD, high, low, said], format!("{began}\n{}", terms.text()).as_bytes()].concat()
+}
+
+/// What a hello says.
+fn said(octet: u8) -> Option<Said> {
+    match octet & !HEARS {
+        ASKS => Some(Said::Asks),
+        ALL => Some(Said::All),
+        THERE => Some(Said::There),
+        BEGUN => Some(Said::Begun),
+        _ => None,
+    }
 }
 
 /// Says hello to one node.
@@ -71,10 +91,10 @@ pub(crate) fn greet(
     carrier: &mut Carrier,
     me: NodeId,
     to: NodeId,
-    all: bool,
+    said: Said,
 ) -> Result<(), NodesError> {
     let hears = carrier.hears_group_of(to);
-    let hello = hello(me, all, hears, carrier.began(), carrier.terms());
+    let hello = hello(me, said, hears, carrier.began(), carrier.terms());
     carrier.send_to(to, &hello)
 }
 
@@ -114,16 +134,17 @@ pub(crate) fn read(octets: &[u8]) -> Heard {
     let from = |high: u8, low: u8| NodeId(u16::from_be_bytes([high, low]));
     match *octets {
         [WORD, high, low, GROUP] => Heard::Group { from: from(high, low) },
-        [WORD, high, low, said, ref terms @ ..]
-            if matches!(said & !HEARS, HELLO | ALL_HEARD) && is_text(terms, MOST + BEGAN) =>
+        [WORD, high, low, octet, ref terms @ ..]
+            if let Some(said) = said(octet)
+                && is_text(terms, MOST + BEGAN) =>
         {
-            let (all, hears) = (said & ALL_HEARD != 0, said & HEARS != 0);
             // Control characters are no part of a line.
             let within = |it: char| it.is_control() && it != '\n';
             let text = String::from_utf8_lossy(terms).replace(within, " ");
             let began = text.split_once('\n').and_then(|it| Some((it.0.parse().ok()?, it.1)));
             let (began, terms) = began.unwrap_or((0, &text));
-            Heard::Hello { from: from(high, low), all, hears, began, terms: terms.into() }
+            let hears = octet & HEARS != 0;
+            Heard::Hello { from: from(high, low), said, hears, began, terms: terms.into() }
         }
         [WORD, high, low, GONE, ref reason @ ..] if is_text(reason, REASON) => {
             // Control characters are no part of a line.
@@ -137,16 +158,6 @@ pub(crate) fn read(octets: &[u8]) -> Heard {
 /// Whether octets may be a text of a word, of so many at most.
 fn is_text(octets: &[u8], most: usize) -> bool {
     octets.len() <= most && octets.iter().all(|&octet| octet > BEGINNINGS)
-}
-
-/// Says that this node is there, as an answer.
-pub(crate) fn answer(carrier: &mut Carrier, me: NodeId, to: NodeId) -> Result<(), NodesError> {
-    greet(carrier, me, to, true)
-}
-
-/// Asks a node whether it is there.
-pub(crate) fn ask(carrier: &mut Carrier, me: NodeId, to: NodeId) -> Result<(), NodesError> {
-    greet(carrier, me, to, false)
 }
 
 /// Says by the group that this node is there.
@@ -180,14 +191,16 @@ mod tests {
     fn words_are_read_as_they_are_said() {
         let me = NodeId(0x0203);
         for terms in [Terms::default(), some_terms()] {
-            for (all, hears) in [(false, false), (true, false), (true, true)] {
-                let said = Heard::Hello { from: me, all, hears, began: 7, terms: terms.text() };
-                assert_eq!(read(&hello(me, all, hears, 7, &terms)), said);
+            for said in [Said::Asks, Said::There, Said::All, Said::Begun] {
+                let told =
+                    |hears| Heard::Hello { from: me, said, hears, began: 7, terms: terms.text() };
+                assert_eq!(read(&hello(me, said, false, 7, &terms)), told(false));
+                assert_eq!(read(&hello(me, said, true, 7, &terms)), told(true));
             }
         }
         assert_eq!(read(&[0, 2, 3, 3]), Heard::Group { from: me });
-        let told =
-            [&hello(me, false, false, u64::MAX, &some_terms())[..], b"\nname=\x1b[2J"].concat();
+        let told = [&hello(me, Said::Asks, false, u64::MAX, &some_terms())[..], b"\nname=\x1b[2J"]
+            .concat();
         let Heard::Hello { terms, .. } = read(&told) else { panic!() };
         assert!(terms.ends_with("\nname= [2J"), "{terms:?}");
         let reason = "lost\nframe";
@@ -203,12 +216,12 @@ mod tests {
     fn words_behind_each_other_are_found() {
         let me = NodeId(0x0003);
         let words = [
-            hello(me, false, true, 0, &Terms::default()),
-            hello(me, false, true, 1, &some_terms()),
+            hello(me, Said::Asks, true, 0, &Terms::default()),
+            hello(me, Said::There, true, 1, &some_terms()),
             gone(me, "lost\0frame"),
             gone(me, ""),
             vec![0, 0, 3, GROUP],
-            hello(me, true, false, 2, &some_terms()),
+            hello(me, Said::All, false, 2, &some_terms()),
             vec![1, 4, 0, 0],
         ];
         let joined = words.concat();
@@ -254,17 +267,18 @@ mod tests {
         /// A word is read as it was said, whatever stands behind it that begins as a word or a frame does.
         #[test]
         fn a_word_is_told_from_what_follows(
-            (me, began, all, hears) in any::<(u16, u64, bool, bool)>(),
+            (me, began, hears) in any::<(u16, u64, bool)>(),
+            said in prop::sample::select(vec![Said::Asks, Said::There, Said::All, Said::Begun]),
             reason in ".{0,300}",
             (beginning, behind) in (0..=BEGINNINGS, octets()),
         ) {
             let (me, terms) = (NodeId(me), some_terms());
-            let told = Heard::Hello { from: me, all, hears, began, terms: terms.text() };
-            for word in [hello(me, all, hears, began, &terms), gone(me, &reason)] {
+            let told = Heard::Hello { from: me, said, hears, began, terms: terms.text() };
+            for word in [hello(me, said, hears, began, &terms), gone(me, &reason)] {
                 let joined = [&word[..], &[beginning], &behind].concat();
                 prop_assert_eq!(&joined[..extent(&joined)], &word[..]);
             }
-            prop_assert_eq!(read(&hello(me, all, hears, began, &terms)), told);
+            prop_assert_eq!(read(&hello(me, said, hears, began, &terms)), told);
             let is_gone = matches!(read(&gone(me, &reason)), Heard::Gone { from, .. } if from == me);
             prop_assert!(is_gone);
         }
