@@ -12,8 +12,12 @@ use std::time::Instant;
 use trunkline_core::{Span, Stream, Time};
 use trunkline_transport::cstar::{Cluster, Fragment, Frame, Layer, NodeId};
 
-/// A node that waits asks those that it has not heard for so long, and so often (a choice).
+/// A node that waits asks those that it has not heard for so long, and so often at most (a choice).
 const ASKS: Span = Span::from_secs(1);
+/// It asks so much more seldom for each node, but so often within the silence that counts as death (choices: many nodes may
+/// share a processor, and all of them may wait and ask all others).
+const EACH: Span = Span::from_millis(30);
+const TIMES: u64 = 4;
 /// So many questions of the layer in a row are lost to a peer that answers words: then no frame passes (a choice; of a network
 /// that loses none at all, one were enough).
 const VAIN: u32 = 3;
@@ -299,11 +303,12 @@ impl<'a> Line<'a> {
     fn listen(&mut self) -> Result<(), NodesError> {
         let Some(since) = self.waits else { return Ok(()) };
         let now = self.now;
-        if now.since(since.max(self.asked)) < ASKS || self.gone.is_some() {
+        let silence = self.silence();
+        let pause = pause(self.heard.len(), silence);
+        if now.since(since.max(self.asked)) < pause || self.gone.is_some() {
             return Ok(());
         }
         self.asked = now;
-        let silence = self.silence();
         let me = usize::from(self.plan.me.0);
         for peer in (0..self.heard.len()).filter(|&it| it != me) {
             let silent = now.since(self.heard[peer].max(since));
@@ -410,6 +415,11 @@ impl<'a> Line<'a> {
     }
 }
 
+/// How long a node that waits leaves so many nodes in peace before it asks them again whether they are there.
+fn pause(nodes: usize, silence: Span) -> Span {
+    EACH.scaled(nodes as u64, 1).min(silence.scaled(1, TIMES)).max(ASKS)
+}
+
 /// Sees that a plan, a message layer and a carrier are of one node.
 fn check<L: Layer + ?Sized>(plan: &Plan, layer: &L, carrier: &Carrier) -> Result<(), NodesError> {
     let (me, to_layer, to_carrier) = (plan.me, layer.node(), carrier.me());
@@ -425,5 +435,26 @@ fn check<L: Layer + ?Sized>(plan: &Plan, layer: &L, carrier: &Carrier) -> Result
     match pairs.into_iter().find(|it| it.1 != it.2) {
         Some((what, layer, carrier)) => Err(NodesError::Unfit { what, layer, carrier }),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All nodes may share a processor and wait: what they ask in a second grows no faster than their number, and none
+    /// counts as dead before it was asked some times.
+    #[test]
+    fn many_nodes_that_wait_ask_each_other_more_seldom() {
+        let silence = Span::from_secs(30);
+        assert_eq!([2, 33].map(|nodes| pause(nodes, silence)), [ASKS; 2]);
+        for nodes in [100, 250] {
+            let asked = (nodes * nodes) as u64 * 1_000_000_000 / pause(nodes, silence).as_nanos();
+            assert!(asked <= 34 * nodes as u64, "{nodes}: {asked} in a second");
+        }
+        for nodes in [250, 10_000] {
+            assert!(pause(nodes, silence).scaled(TIMES, 1) <= silence);
+        }
+        assert_eq!(pause(250, Span::from_secs(2)), ASKS);
     }
 }
