@@ -274,6 +274,22 @@ impl Namespace {
         self.change(&what, libc::RTM_NEWNEIGH, REPLACE, &payload).map(drop)
     }
 
+    /// Tells the bridge of the port `name` for good that `mac` is behind it, so that nothing for it goes to all ports.
+    ///
+    /// # Errors
+    /// If there is no such device, or it is no port of a bridge.
+    pub fn add_behind_port(&self, name: &str, mac: Mac) -> Result<(), LabError> {
+        let index = self.link(name)?.index.to_ne_bytes();
+        let mut header = vec![libc::AF_BRIDGE as u8, 0, 0, 0];
+        header.extend_from_slice(&index);
+        // A permanent one would be the bridge's own.
+        header.extend_from_slice(&libc::NUD_NOARP.to_ne_bytes());
+        header.extend_from_slice(&[libc::NTF_MASTER, 0]);
+        let payload = Payload::new(&header).attr(libc::NDA_LLADDR, &mac.0);
+        let what = format!("note that {mac} is behind the port {name}");
+        self.change(&what, libc::RTM_NEWNEIGH, REPLACE, &payload).map(drop)
+    }
+
     /// Waits until the kernel has started the device's queues: before, it drops what is sent.
     fn wait_operating(&self, name: &str) -> Result<(), LabError> {
         let end = Instant::now() + START_LIMIT;

@@ -133,6 +133,44 @@ fn noted_neighbours_are_not_asked_for() {
     assert!([&b"found"[..], b"lost"].contains(&&buffer[..first]));
 }
 
+/// Packets that have come to a device of a namespace.
+fn came(space: &Namespace, device: &str) -> u64 {
+    let table = space.run(|| std::fs::read_to_string("/proc/thread-self/net/dev").unwrap());
+    let table = table.unwrap();
+    let line = table.lines().find_map(|it| it.trim().strip_prefix(&format!("{device}:")));
+    line.and_then(|it| it.split_whitespace().nth(1)?.parse().ok()).expect("its packets")
+}
+
+/// A bridge that knows behind which port an address is asks no other: not even the first packet goes to all.
+#[test]
+fn a_bridge_sends_nothing_to_all_ports_if_it_is_told_who_is_behind_which() {
+    let spaces = [(); 4].map(|()| namespace());
+    let [Some(middle), Some(a), Some(b), Some(c)] = spaces else { return };
+    middle.set_sysctl("net/ipv6/conf/default/disable_ipv6", "1").unwrap();
+    middle.create_bridge("tlbridge", 1500).unwrap();
+    for (number, host) in (1..).zip([&a, &b, &c]) {
+        host.set_sysctl("net/ipv6/conf/default/disable_ipv6", "1").unwrap();
+        let inner = format!("tl{number}");
+        let ends = [End::new(host, "tl").with_mac(Mac::local(number)), End::new(&middle, &inner)];
+        create_veth(&ends[0], &ends[1], 1500).unwrap();
+        middle.add_port("tlbridge", &inner).unwrap();
+        host.add_address("tl", format!("10.77.0.{number}/24").parse().unwrap()).unwrap();
+    }
+    // Nobody asks on the wire, and b has said nothing.
+    let [near, far] = [1, 2].map(|last| Ipv4Addr::new(10, 77, 0, last));
+    a.add_neighbour("tl", far.into(), Mac::local(2)).unwrap();
+    b.add_neighbour("tl", near.into(), Mac::local(1)).unwrap();
+    middle.add_behind_port("tl2", Mac::local(2)).unwrap();
+    let before = [came(&b, "tl"), came(&c, "tl")];
+    bind(&a, "10.77.0.1").send_to(b"b", (far, 9)).unwrap();
+    let arrived = (0..400).any(|_| {
+        std::thread::sleep(Duration::from_millis(5));
+        came(&b, "tl") > before[0]
+    });
+    assert!(arrived);
+    assert_eq!(came(&c, "tl"), before[1]);
+}
+
 #[test]
 fn routes_lead_through_a_router_in_both_families() {
     let (Some((a, b)), Some(c)) = (joined(), namespace()) else { return };

@@ -307,7 +307,8 @@ fn addressed(nodes: u16, laboratory: Laboratory) -> Result<Laboratory, LabError>
     Ok(laboratory)
 }
 
-/// Namespaces of their own for so many nodes, and an Ethernet bridge between them.
+/// Namespaces of their own for so many nodes, and an Ethernet bridge between them. It knows who is behind which port: what
+/// goes to a node that has said nothing yet would come to all of them, as many times as there are nodes.
 fn bridged(nodes: u16, mtu: u32) -> Result<Laboratory, LabError> {
     let mut laboratory = Laboratory::new()?;
     laboratory.middle().create_bridge(BRIDGE, mtu)?;
@@ -317,6 +318,7 @@ fn bridged(nodes: u16, mtu: u32) -> Result<Laboratory, LabError> {
         laboratory.hosts()[host].set_sysctl("net/ipv6/conf/default/disable_ipv6", "1")?;
         laboratory.join(host, (DEVICE, Some(Mac::local(node.into()))), (&inner, None), mtu)?;
         laboratory.middle().add_port(BRIDGE, &inner)?;
+        laboratory.middle().add_behind_port(&inner, Mac::local(node.into()))?;
     }
     Ok(laboratory)
 }
