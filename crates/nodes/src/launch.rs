@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
-use trunkline_netns::{IpNet, LabError, Laboratory, Mac, SpawnOptions, spawn};
+use trunkline_netns::{IpNet, Laboratory, Mac, SpawnOptions, spawn};
 use trunkline_transport::cstar::NodeId;
 
 /// How the nodes of a cluster on this host are joined.
@@ -85,20 +85,22 @@ impl Launch {
     /// Starts `nodes` processes. `command` makes the command of a node, which is to listen at a place.
     ///
     /// # Errors
-    /// If namespaces or processes cannot be had.
+    /// If namespaces or processes cannot be had, or `stop` is set.
     pub fn start(
         joined: Joined,
         nodes: u16,
+        stop: &AtomicBool,
         command: &dyn Fn(NodeId, Place) -> Command,
     ) -> Result<Launch, NodesError> {
         let laboratory = match joined {
-            Joined::Segment { mtu } => Some(addressed(nodes, bridged(nodes, mtu)?)?),
-            Joined::Bridge { mtu } => Some(bridged(nodes, mtu)?),
+            Joined::Segment { mtu } => Some(addressed(nodes, stop, bridged(nodes, stop, mtu)?)?),
+            Joined::Bridge { mtu } => Some(bridged(nodes, stop, mtu)?),
             Joined::Loopback => None,
         };
         let (sender, heard) = channel();
         let mut launch = Launch { children: Vec::new(), heard, met: false, laboratory };
         for node in (0..nodes).map(NodeId) {
+            goes_on(stop)?;
             let place = match joined {
                 Joined::Segment { .. } => {
                     Place::Group(SocketAddrV4::new(address(node), PORT), GROUP)
@@ -166,6 +168,7 @@ impl Launch {
         while outcomes.iter().any(Option::is_none) {
             let (index, said) = match self.next(deadline, stop, &outcomes, &watch) {
                 Ok(next) => next,
+                Err(NodesError::Stopped) => return Err(NodesError::Stopped),
                 // Somebody's failure is the reason why others do not come to their end.
                 Err(_) if failed => break,
                 Err(error) => return Err(error),
@@ -213,9 +216,7 @@ impl Launch {
             what: what.into(),
         };
         loop {
-            if stop.load(Ordering::Relaxed) {
-                return Err(NodesError::Stopped);
-            }
+            goes_on(stop)?;
             // Also while they say something all the time.
             if Instant::now() >= deadline {
                 let index = outcomes.iter().position(Option::is_none).unwrap_or(0);
@@ -272,6 +273,11 @@ impl Launch {
     }
 }
 
+/// Sees that nobody has asked for an end.
+fn goes_on(stop: &AtomicBool) -> Result<(), NodesError> {
+    if stop.load(Ordering::Relaxed) { Err(NodesError::Stopped) } else { Ok(()) }
+}
+
 fn has_failed(outcome: Option<&Outcome>) -> bool {
     outcome.is_some_and(|outcome| outcome.failure.is_some())
 }
@@ -295,8 +301,13 @@ fn address(NodeId(node): NodeId) -> Ipv4Addr {
 
 /// Gives each node's device its address, and those of all others for good: the kernel keeps only a thousand that were
 /// asked for on the wire, in all namespaces together, which is those of 32 nodes.
-fn addressed(nodes: u16, laboratory: Laboratory) -> Result<Laboratory, LabError> {
+fn addressed(
+    nodes: u16,
+    stop: &AtomicBool,
+    laboratory: Laboratory,
+) -> Result<Laboratory, NodesError> {
     for (node, host) in (0..nodes).zip(laboratory.hosts()) {
+        goes_on(stop)?;
         if let Some(own) = IpNet::new(address(NodeId(node)), 24) {
             host.add_address(DEVICE, own)?;
         }
@@ -309,10 +320,11 @@ fn addressed(nodes: u16, laboratory: Laboratory) -> Result<Laboratory, LabError>
 
 /// Namespaces of their own for so many nodes, and an Ethernet bridge between them. It knows who is behind which port: what
 /// goes to a node that has said nothing yet would come to all of them, as many times as there are nodes.
-fn bridged(nodes: u16, mtu: u32) -> Result<Laboratory, LabError> {
+fn bridged(nodes: u16, stop: &AtomicBool, mtu: u32) -> Result<Laboratory, NodesError> {
     let mut laboratory = Laboratory::new()?;
     laboratory.middle().create_bridge(BRIDGE, mtu)?;
     for node in 0..nodes {
+        goes_on(stop)?;
         let host = laboratory.add_host()?;
         let inner = format!("tl{node}");
         laboratory.hosts()[host].set_sysctl("net/ipv6/conf/default/disable_ipv6", "1")?;
@@ -321,4 +333,42 @@ fn bridged(nodes: u16, mtu: u32) -> Result<Laboratory, LabError> {
         laboratory.middle().add_behind_port(&inner, Mac::local(node.into()))?;
     }
     Ok(laboratory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Processes that say this, and stay until their input ends.
+    fn saying(said: &[Vec<Said>]) -> Result<Launch, NodesError> {
+        let script = |said: &Said| format!("echo '{}'; ", serde_json::to_string(said).unwrap());
+        let command = |NodeId(node): NodeId, _| {
+            let said: String = said[usize::from(node)].iter().map(script).collect();
+            let mut command = Command::new("sh");
+            command.args(["-c", &format!("{said} while read line; do :; done")]);
+            command
+        };
+        Launch::start(Joined::Loopback, said.len() as u16, &AtomicBool::new(false), &command)
+    }
+
+    /// Whoever asks for an end while the last words of the others are awaited is told of no other.
+    #[test]
+    fn an_interrupt_behind_a_failure_is_an_interrupt() {
+        let outcome = Outcome { failure: Some("a frame was lost".into()), ..Outcome::default() };
+        let (ended, goes) = (Said::Ended(Box::new(outcome)), Said::Goes(Progress::default()));
+        let stop = AtomicBool::new(false);
+        let launch = saying(&[vec![ended, goes], Vec::new()]).unwrap();
+        // It goes on behind the failure.
+        let ended = launch.run(Duration::from_secs(60), &stop, &mut |_| {
+            stop.store(true, Ordering::Relaxed);
+        });
+        assert!(matches!(ended, Err(NodesError::Stopped)), "{ended:?}");
+    }
+
+    #[test]
+    fn no_process_is_started_behind_an_interrupt() {
+        let command = |_, _| -> Command { panic!("a process is started") };
+        let started = Launch::start(Joined::Loopback, 2, &AtomicBool::new(true), &command);
+        assert!(matches!(started, Err(NodesError::Stopped)));
+    }
 }

@@ -65,8 +65,9 @@ impl Pair<'_> {
             command.stderr(Stdio::null());
             command
         };
-        let launched = Launch::start(Joined::Loopback, 2, &command)?;
-        let outcomes = launched.run(MOST, &AtomicBool::new(false), &mut |_| {})?;
+        let stop = AtomicBool::new(false);
+        let launched = Launch::start(Joined::Loopback, 2, &stop, &command)?;
+        let outcomes = launched.run(MOST, &stop, &mut |_| {})?;
         if let Some(why) = outcomes.iter().find_map(|it| it.failure.as_ref().or(it.wrong.as_ref()))
         {
             bail!("{:?} {:?}: {why}", self.carrying, self.task);

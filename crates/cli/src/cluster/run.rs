@@ -118,7 +118,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         command.args(&words);
         command
     };
-    let launched = Launch::start(joined, args.nodes, &command);
+    let launched = Launch::start(joined, args.nodes, &stop, &command);
     let mut watched = Watched::new(common.test.laps());
     let watches = &mut |watch: &_| watched.tells(0, watch);
     let outcomes = launched.and_then(|launch| launch.run(args.most, &stop, watches));
