@@ -1,7 +1,8 @@
 //! One node, driven to its end on this thread.
 
 use crate::line::{Line, Lost};
-use crate::{Carrier, Missing, NodesError, Outcome, Progress};
+use crate::meet::Unheard;
+use crate::{Carrier, NodesError, Outcome, Progress};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use trunkline_cluster::{Node, Step, Work};
@@ -55,8 +56,8 @@ const MOST_READINGS: usize = 100;
 /// What a driver tells while it runs.
 #[derive(Debug)]
 pub enum Told<'a> {
-    /// These nodes were not heard in the first second. It goes on waiting for them.
-    Misses(&'a [Missing]),
+    /// These nodes were not heard, and nobody new for a second. It goes on waiting for them.
+    Misses(&'a Unheard<'a>),
     /// All nodes are there, and the program begins.
     Begins {
         /// Whether there is a multicast group that not all others hear, so that what is for all is sent to each.
@@ -89,7 +90,7 @@ pub fn drive(
         (begin, began) = if records { both_clocks() } else { (Instant::now(), 0) };
         begin
     };
-    let missing = &mut |missing: &[Missing]| tell(Told::Misses(missing));
+    let missing = &mut |missing: &Unheard<'_>| tell(Told::Misses(missing));
     let line = Line::meet(plan, node.layer_mut(), carrier, stop, begin, missing)?;
     tell(Told::Begins { unheard: line.carrier.is_unheard() });
     let tells = line.now + TELLS;

@@ -124,7 +124,9 @@ pub enum NodesError {
         seconds: u64,
     },
     /// A peer is there, and was not heard to have heard all others.
-    #[error("{peer} did not say for {seconds} s that it has heard all others: are all started?")]
+    #[error(
+        "{peer} did not say for {seconds} s that it has heard all others, as this node has: does something keep their datagrams from it?"
+    )]
     Alone {
         /// The peer.
         peer: NodeId,

@@ -31,7 +31,7 @@ pub use endpoint::Endpoint;
 pub use error::NodesError;
 pub use ethernet::ETHERTYPE;
 pub use launch::{Joined, Launch, MOST_NAMESPACES, Peers, Said};
-pub use meet::Missing;
+pub use meet::{Missing, Unheard};
 pub use memory::frame_memory;
 pub use outcome::{Outcome, together};
 pub use progress::{Progress, Standstill, Watch};

@@ -1,10 +1,10 @@
 //! What stands between a message layer and its carrier: the clock, words among nodes, and who has been heard.
 
-use crate::meet::meet;
+use crate::meet::{Unheard, meet};
 use crate::meeting::Said;
 use crate::wire::NAP;
 use crate::words::{Heard, greet, is_word, part, read};
-use crate::{Carrier, Missing, NodesError, Plan};
+use crate::{Carrier, NodesError, Plan};
 use bytes::Bytes;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -100,7 +100,7 @@ impl<'a> Line<'a> {
         mut carrier: Carrier,
         stop: &'a AtomicBool,
         begin: impl FnOnce() -> Instant,
-        missing: &mut dyn FnMut(&[Missing]),
+        missing: &mut dyn FnMut(&Unheard<'_>),
     ) -> Result<Line<'a>, NodesError> {
         check(plan, layer, &carrier)?;
         carrier.agree_also(layer.terms());

@@ -35,6 +35,25 @@ impl fmt::Display for Missing {
     }
 }
 
+/// Those that were not heard, the first of them if there are many.
+#[derive(Debug)]
+pub struct Unheard<'a> {
+    carrier: &'a Carrier,
+    nodes: Vec<NodeId>,
+}
+
+impl Unheard<'_> {
+    /// Who they are. Their hosts are asked whether anybody listens there, which takes some milliseconds each; one that only
+    /// is slow counts the question among what its kernel dropped.
+    pub fn found(&self) -> Vec<Missing> {
+        let of = |&node: &NodeId| {
+            let address = self.carrier.peers()[usize::from(node.0)];
+            Missing { node, address, refuses: self.carrier.refuses(node) }
+        };
+        self.nodes.iter().map(of).collect()
+    }
+}
+
 /// A meeting and the carrier by which its words go.
 struct Meets<'a> {
     carrier: &'a mut Carrier,
@@ -57,7 +76,7 @@ pub(crate) fn meet(
     me: NodeId,
     most: Duration,
     stop: &AtomicBool,
-    missing: &mut dyn FnMut(&[Missing]),
+    missing: &mut dyn FnMut(&Unheard<'_>),
 ) -> Result<Vec<Bytes>, NodesError> {
     let meeting = Meeting::new(me, carrier.peers().len(), carrier.has_group());
     let (early, begin) = (Vec::new(), Instant::now());
@@ -90,11 +109,11 @@ impl Meets<'_> {
     fn sees_to(
         &mut self,
         most: Duration,
-        missing: &mut dyn FnMut(&[Missing]),
+        missing: &mut dyn FnMut(&Unheard<'_>),
     ) -> Result<(), NodesError> {
         let Some(waits) = self.meeting.waits(self.now()) else { return Ok(()) };
         if waits > TOLD && !std::mem::replace(&mut self.told, true) {
-            missing(&self.missing());
+            missing(&self.unheard());
         }
         if Duration::from_nanos(waits.as_nanos()) > most {
             return Err(self.silent(most.as_secs()));
@@ -102,18 +121,13 @@ impl Meets<'_> {
         Ok(())
     }
 
-    /// Who was not heard, the first of them if there are many.
-    fn missing(&self) -> Vec<Missing> {
-        let of = |node: NodeId| {
-            let address = self.carrier.peers()[usize::from(node.0)];
-            Missing { node, address, refuses: self.carrier.refuses(node) }
-        };
-        self.meeting.missing().take(MOST_TOLD).map(of).collect()
+    fn unheard(&self) -> Unheard<'_> {
+        Unheard { carrier: self.carrier, nodes: self.meeting.missing().take(MOST_TOLD).collect() }
     }
 
     /// Why this node waits no longer.
     fn silent(&self, seconds: u64) -> NodesError {
-        if let Some(missing) = self.missing().into_iter().next() {
+        if let Some(missing) = self.unheard().found().into_iter().next() {
             return NodesError::Silent { missing, seconds };
         }
         NodesError::Alone { peer: self.meeting.alone().unwrap_or(NodeId(0)), seconds }

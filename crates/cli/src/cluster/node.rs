@@ -122,8 +122,11 @@ impl Teller {
     fn tell(&mut self, told: &Told<'_>) {
         let (me, nodes, by_hand) = (self.me, self.nodes, self.by_hand);
         match told {
-            Told::Misses(missing) if by_hand => {
-                missing.iter().for_each(|it| output::tell(format_args!("{me} waits for {it}")));
+            Told::Misses(unheard) if by_hand => {
+                unheard
+                    .found()
+                    .iter()
+                    .for_each(|it| output::tell(format_args!("{me} waits for {it}")));
             }
             Told::Misses(_) => {}
             Told::Ended(outcome) => {
