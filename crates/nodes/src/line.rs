@@ -439,22 +439,4 @@ fn check<L: Layer + ?Sized>(plan: &Plan, layer: &L, carrier: &Carrier) -> Result
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// All nodes may share a processor and wait: what they ask in a second grows no faster than their number, and none
-    /// counts as dead before it was asked some times.
-    #[test]
-    fn many_nodes_that_wait_ask_each_other_more_seldom() {
-        let silence = Span::from_secs(30);
-        assert_eq!([2, 33].map(|nodes| pause(nodes, silence)), [ASKS; 2]);
-        for nodes in [100, 250] {
-            let asked = (nodes * nodes) as u64 * 1_000_000_000 / pause(nodes, silence).as_nanos();
-            assert!(asked <= 34 * nodes as u64, "{nodes}: {asked} in a second");
-        }
-        for nodes in [250, 10_000] {
-            assert!(pause(nodes, silence).scaled(TIMES, 1) <= silence);
-        }
-        assert_eq!(pause(250, Span::from_secs(2)), ASKS);
-    }
-}
+mod tests;
