@@ -139,6 +139,7 @@ impl Meets<'_> {
             self.meeting.hears_nothing();
             return Ok(());
         };
+        self.meeting.takes_in();
         let now = self.now();
         match read(&octets) {
             Heard::Hello { from, said, hears, began, terms } => {

@@ -18,7 +18,7 @@ use trunkline_transport::cstar::NodeId;
 const SOON: Span = Span::from_millis(20);
 const EACH: Span = Span::from_millis(4);
 const SELDOM: Span = Span::from_secs(1);
-/// How long the group is tried when all have heard each other (a choice: the time of four questions).
+/// How long the group is tried when all have heard each other (a choice: few nodes ask three times).
 const GRACE: Span = Span::from_millis(200);
 /// So many words that wait are taken in before something is said at most (a choice: four of each of 250 nodes).
 const MOST: usize = 1000;
@@ -69,8 +69,8 @@ fn soon(nodes: usize) -> Span {
 
 /// The nodes as they meet.
 ///
-/// Its driver does what is [next](Meeting::next) and tells what it has [heard](Meeting::hears), or that it has heard
-/// [nothing](Meeting::hears_nothing).
+/// Its driver does what is [next](Meeting::next) and tells that it has [taken something in](Meeting::takes_in) and what it
+/// has [heard](Meeting::hears), or that it has heard [nothing](Meeting::hears_nothing).
 #[derive(Debug)]
 pub(crate) struct Meeting {
     me: NodeId,
@@ -128,7 +128,6 @@ impl Meeting {
 
     /// A node says something, and whether it has heard this one by the group.
     pub fn hears(&mut self, now: Time, NodeId(from): NodeId, said: Said, hears: bool) {
-        self.taken = Some(self.taken.map_or(1, |it| it + 1));
         let Some(it) = self.known.get_mut(usize::from(from)) else { return };
         let all = it.all || matches!(said, Said::All | Said::Begun);
         if (it.there, it.all) != (true, all) {
@@ -136,6 +135,11 @@ impl Meeting {
         }
         let (hears, asks) = (it.hears || hears, it.asks || said == Said::Asks);
         *it = Known { there: true, all, hears, asks };
+    }
+
+    /// Something has come, whatever it is; more may wait.
+    pub fn takes_in(&mut self) {
+        self.taken = Some(self.taken.map_or(1, |it| it + 1));
     }
 
     /// Nothing more has come.

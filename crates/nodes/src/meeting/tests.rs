@@ -129,6 +129,7 @@ impl Machine {
                 Next::Hear(until) => match it.waiting.pop_front() {
                     Some((from, said)) => {
                         now += TAKES;
+                        it.meeting.takes_in();
                         match said {
                             Some((said, hears)) => it.meeting.hears(now, from, said, hears),
                             None => it.by_group[usize::from(from.0)] = true,
