@@ -1,5 +1,5 @@
-//! When traffic is under way. Formulas take all flows to be there from first to last; where starts lie apart, the course of
-//! starts and ends is followed, and each traffic is predicted beside those that are there with it.
+//! When traffic is under way. Formulas take all flows to be there from first to last; where starts or ends lie apart, their
+//! course is followed, and each traffic is predicted beside those that are there with it.
 
 mod clock;
 mod told;
@@ -15,7 +15,7 @@ use trunkline_core::Span;
 use trunkline_engine::{Note, NoteKind};
 use trunkline_scenario::{Network, Scenario, Start, Traffic, Transport, Workload};
 
-/// Starts that lie apart by no more of a work than this are as one (a choice).
+/// Starts, and ends, that lie apart by no more of a work than this are as one (a choice).
 const AS_ONE: f64 = 0.02;
 /// Predictions of one traffic beside others that are made for a course at most, and flows that are followed (choices: one
 /// takes milliseconds).
@@ -44,36 +44,58 @@ pub(crate) fn heeded(network: &Network<'_>, together: Vec<Found>) -> Vec<Found> 
 }
 
 fn at_once(mut found: Found) -> Found {
-    let text = "all flows are taken to be there from first to last; starts that lie apart are left out, as there are many";
+    let text = "all flows are taken to be there from first to last; starts and ends that lie apart are left out, as there are many";
     if let Some(first) = found.list.first() {
         found.notes.push(Note::of_traffic(&first.traffic, NoteKind::Assumed, text));
     }
     found
 }
 
-/// Whether starts lie apart by more than a trifle of some work, or hang on others' work.
+/// Whether starts or ends lie apart by more than a trifle of some work, or hang on others' work.
 fn apart(scenario: &Scenario, together: &[Found]) -> bool {
     let at = |traffic: &Traffic| match traffic.start {
-        Start::At(at) => Some(at),
+        Start::At(at) => Some(at.as_secs_f64()),
         _ => None,
     };
-    if scenario.traffic.iter().any(|traffic| at(traffic).is_none()) {
+    let Some(first) = scenario.traffic.iter().map(at).collect::<Option<Vec<f64>>>() else {
         return true;
+    };
+    let stop = scenario.stop_after.as_secs_f64();
+    let lengths = scenario.traffic.iter().zip(together).map(|(it, found)| length(it, found));
+    let lengths: Vec<Option<f64>> = lengths.collect();
+    let last = |(at, traffic): (&f64, &Traffic)| {
+        at + traffic.stagger.scaled(u64::from(traffic.count.max(1)) - 1, 1).as_secs_f64()
+    };
+    let last: Vec<f64> = first.iter().zip(&scenario.traffic).map(last).collect();
+    let shortest = lengths.iter().copied().flatten().fold(stop, f64::min);
+    let mut apart = between(&first, &last);
+    // Of one that nothing is found of, nobody knows the end.
+    if let Some(lengths) = lengths.into_iter().collect::<Option<Vec<f64>>>() {
+        let ends = |begin: &[f64]| -> Vec<f64> {
+            begin.iter().zip(&lengths).map(|(begin, lasts)| (begin + lasts).min(stop)).collect()
+        };
+        apart = apart.max(between(&ends(&first), &ends(&last)));
     }
-    let first = || scenario.traffic.iter().filter_map(at);
-    let between =
-        first().max().unwrap_or_default().saturating_sub(first().min().unwrap_or_default());
-    let within = scenario.traffic.iter().map(|it| it.stagger.scaled(u64::from(it.count) - 1, 1));
-    let apart = within.max().unwrap_or_default().max(between).as_secs_f64();
-    let shortest = scenario.traffic.iter().zip(together).filter_map(|(traffic, found)| {
-        let works = works(traffic);
-        let each = works.iter().enumerate().map(|(place, work)| match *work {
-            Work::Lasts(seconds) => Some(seconds),
-            Work::Takes => takes(traffic, place, found),
-        });
-        each.sum::<Option<f64>>()
+    apart > AS_ONE * shortest
+}
+
+/// What lies between the least and the most.
+fn between(least: &[f64], most: &[f64]) -> f64 {
+    let (least, most) =
+        (least.iter().copied().reduce(f64::min), most.iter().copied().reduce(f64::max));
+    most.zip(least).map_or(0.0, |(most, least)| most - least)
+}
+
+/// How many seconds a traffic's flow is under way by what was found; `None` if nothing was.
+fn length(traffic: &Traffic, found: &Found) -> Option<f64> {
+    if repeats(&traffic.workload) == Some(ENDLESS) {
+        return Some(f64::INFINITY);
+    }
+    let each = works(traffic).into_iter().enumerate().map(|(place, work)| match work {
+        Work::Lasts(seconds) => Some(seconds),
+        Work::Takes => takes(traffic, place, found),
     });
-    shortest.into_iter().any(|shortest| apart > AS_ONE * shortest)
+    each.sum::<Option<f64>>()
 }
 
 /// What the flows of a traffic do.
@@ -93,6 +115,16 @@ fn works(traffic: &Traffic) -> Vec<Work> {
         Workload::Greedy { duration, .. } | Workload::Paced { duration, .. } => {
             vec![lasts(*duration)]
         }
+    }
+}
+
+/// How often a workload is repeated, if it has no stated time.
+fn repeats(workload: &Workload) -> Option<u32> {
+    match *workload {
+        Workload::Bulk { repeat, .. }
+        | Workload::Push { repeat, .. }
+        | Workload::Interactive { repeat, .. } => Some(repeat),
+        _ => None,
     }
 }
 

@@ -11,7 +11,7 @@ use trunkline_core::Span;
 use trunkline_engine::{Note, NoteKind};
 use trunkline_scenario::{Transport, Workload};
 
-/// A share of a work below which nothing is told of it (a choice).
+/// A share of a work's time below which nothing is told of it (a choice).
 const TRIFLE: f64 = 0.05;
 /// By how much of a flow's time others of its traffic may differ without a word (a choice).
 const ALIKE: f64 = 0.05;
@@ -22,6 +22,8 @@ const PARTS: u64 = 1_000_000_000;
 struct Part {
     /// Of the work, or of its time if that is stated.
     share: f64,
+    /// Of its time.
+    time: f64,
     /// Those beside it, in words.
     beside: String,
     found: Found,
@@ -29,12 +31,13 @@ struct Part {
 
 impl Part {
     /// Takes in a part of which the same is found: it is known by the longer one, and has the notes of both.
-    fn join(&mut self, share: f64, beside: String, found: Found) {
-        if share > self.share {
-            self.beside = beside;
+    fn join(&mut self, other: Part) {
+        if other.share > self.share {
+            self.beside = other.beside;
         }
-        self.share += share;
-        for note in found.notes {
+        self.share += other.share;
+        self.time += other.time;
+        for note in other.found.notes {
             if !self.found.notes.contains(&note) {
                 self.found.notes.push(note);
             }
@@ -146,9 +149,11 @@ impl Scenes<'_> {
         }
         let mut parts = self.parts(traffic, stretches, course);
         parts.sort_by(|a, b| b.share.total_cmp(&a.share));
-        let Some(Part { share, beside, found }) = parts.first() else { return Found::default() };
+        let Some(Part { share, time, beside, found }) = parts.first() else {
+            return Found::default();
+        };
         let mut found = found.clone();
-        if *share >= 1.0 - TRIFLE {
+        if *time >= 1.0 - TRIFLE {
             return found;
         }
         let blended = if self.transfers(traffic) { blended(&parts) } else { None };
@@ -162,7 +167,7 @@ impl Scenes<'_> {
                 if let Some(old) = old {
                     *old = transfer;
                 }
-                let told = parts.iter().filter(|part| part.share >= TRIFLE);
+                let told = parts.iter().filter(|part| part.time >= TRIFLE);
                 let each = told.map(|it| format!("{} of it {}", percent(it.share), it.beside));
                 let each: Vec<String> = each.collect();
                 format!(
@@ -194,24 +199,27 @@ impl Scenes<'_> {
             _ => 0.0,
         };
         let by_share = self.transfers(traffic);
-        let mut weights: BTreeMap<(usize, Member), f64> = BTreeMap::new();
+        let mut weights: BTreeMap<(usize, Member), (f64, f64)> = BTreeMap::new();
         let mut passed = 0.0;
         for it in stretches {
             let measured = (passed + it.lasts - warm_up).clamp(0.0, it.lasts);
-            *weights.entry((it.state, it.member)).or_default() +=
-                if by_share { it.share } else { measured };
+            let (share, time) = weights.entry((it.state, it.member)).or_default();
+            *share += if by_share { it.share } else { measured };
+            *time += measured;
             passed += it.lasts;
         }
-        let whole: f64 = weights.values().sum();
+        let whole = weights.values().fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+        // Of what ends before anything of it is measured any part is as good.
+        let of = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 1.0 };
         let mut parts: Vec<Part> = Vec::new();
-        for ((state, member), weight) in weights {
+        for ((state, member), (share, time)) in weights {
             let beside = self.beside(traffic, &course.states[state]);
             let Some(found) = self.found(&course.states[state], member).cloned() else { continue };
-            // Of what ends before anything of it is measured any part is as good.
-            let share = if whole > 0.0 { weight / whole } else { 1.0 };
-            match parts.iter_mut().find(|part| part.found.list == found.list) {
-                Some(part) => part.join(share, beside, found),
-                None => parts.push(Part { share, beside, found }),
+            let (share, time) = (of(share, whole.0), of(time, whole.1));
+            let part = Part { share, time, beside, found };
+            match parts.iter_mut().find(|known| known.found.list == part.found.list) {
+                Some(known) => known.join(part),
+                None => parts.push(part),
             }
         }
         parts

@@ -189,6 +189,34 @@ fn too_many_starts_are_told() {
     assert!(notes.iter().any(|it| it.text.contains("there from first to last")), "{notes:?}");
 }
 
+/// All begin at once, and most have ended long before the last.
+#[test]
+fn who_outlasts_the_others_has_the_line_to_itself() {
+    let small = urp("small", "count = 4");
+    let text = format!("{}{small}", urp("big", "").replace("1MB", "10MB"));
+    let (ours, theirs) = (transfer(&found(&text), "big").as_millis_f64(), simulated(&text, "big"));
+    assert!((ours / theirs - 1.0).abs() < 0.03, "{ours} for {theirs} ms");
+}
+
+/// A trifle of the work, and a good part of its time: 300 kB of 10 MB beside 12 others.
+#[test]
+fn a_part_is_weighed_by_its_time() {
+    let crowd = bulk(
+        "crowd",
+        "300kB",
+        "write = 4096\ncount = 12\nstart = '1s'\ntransport = { kind = 'urp', block = 4096, outstanding = 7 }",
+    );
+    let text = format!("{}{crowd}", urp("big", "").replace("1MB", "10MB"));
+    let both = found(&text);
+    let (ours, theirs) = (transfer(&both, "big").as_millis_f64(), simulated(&text, "big"));
+    assert!((ours / theirs - 1.0).abs() < 0.03, "{ours} for {theirs} ms");
+    assert!(
+        notes(&both, "big").iter().any(|it| it.contains("made up of parts")),
+        "{:?}",
+        both.notes
+    );
+}
+
 /// What all have in common is worked out once: a thousand downloads take no longer than a thousand times one. (Worked out for each
 /// they take minutes.)
 #[test]
