@@ -2,17 +2,18 @@
 
 use std::collections::BTreeSet;
 use trunkline_core::{Span, Time};
-use trunkline_mover::Secret;
 use trunkline_mover::incoming::{Current, Stream, Task};
 use trunkline_mover::session::{Caller, Door, Knock, Session, unknown};
+use trunkline_mover::{Cut, Secret};
 use trunkline_transport::netblt::wire::{
     Burst, Data, Dialect, NullAck, Packet, Parity, Ports, Terms, encode,
 };
 use trunkline_transport::netblt::{Connection, Habits, Limits, Out, RateLaw};
 
-/// Octets of a packet's data, of a chunk, and of a list that takes a chunk and a half.
+/// Octets of a packet's data, the chunks and buffers of the transfer, and octets of a list that takes a buffer and a half.
 const PACKET: u16 = 50;
-const CHUNK: u32 = 4 * PACKET as u32;
+const CUT: Cut = Cut { chunk: 2 * PACKET as u32, each: 2 };
+const BUFFER: u32 = CUT.chunk * CUT.each;
 const LIST: u64 = 300;
 /// Buffers that may be under way.
 const OUTSTANDING: u16 = 4;
@@ -150,7 +151,7 @@ impl End {
     fn new(is_new: bool, is_short: bool) -> End {
         let terms = Terms {
             uid: 1,
-            buffer: CHUNK,
+            buffer: BUFFER,
             packet: PACKET,
             burst: Burst { size: 100, interval: 1 },
             outstanding: OUTSTANDING,
@@ -165,13 +166,13 @@ impl End {
         let made = Connection::accept(Time::ZERO, &terms, PORTS, habits, &limits);
         let list = (!is_new).then(|| vec![3, 4, 7]);
         let stream = match &list {
-            None => Stream::everything(CHUNK, LIST),
-            Some(list) => Stream::chunks(CHUNK, list.clone(), list.len() as u64),
+            None => Stream::everything(CUT, LIST),
+            Some(list) => Stream::chunks(CUT, list.clone(), list.len() as u64),
         };
         let mut made = made.expect("possible terms");
         if is_new && is_short {
             let half = made.receiver().expect("it receives");
-            half.shorten(LIST / u64::from(CHUNK), LIST as u32 % CHUNK);
+            half.shorten(LIST / u64::from(BUFFER), LIST as u32 % BUFFER);
         }
         let current = Current::new((1, 1), made, stream, 0, (6, Span::ZERO));
         let (written, now) = (BTreeSet::new(), Time::ZERO);
@@ -202,15 +203,22 @@ impl End {
                 assert!(self.list.is_none() && !self.has_list && octets.len() as u64 == LIST);
                 self.has_list = true;
             }
-            Task::Write(chunk, data) => {
-                let is_wanted = self.list.as_ref().is_none_or(|list| list.contains(&chunk));
-                assert!(is_wanted && (self.list.is_some() || self.has_list), "chunk {chunk}");
-                assert!(self.written.insert(chunk), "chunk {chunk} twice");
-                assert!((1..=CHUNK as usize).contains(&data.len()), "{} octets", data.len());
-                self.current.taken(data, 0);
+            Task::Chunk(chunk, data) => self.written(chunk, data.len()),
+            Task::Buffer(chunks, data) => {
+                chunks
+                    .into_iter()
+                    .for_each(|(chunk, place)| self.written(chunk, data[place].len()));
+                self.current.emptied(data, 0);
             }
             Task::Finish(_) => self.has_root = true,
             other => panic!("{other:?} was not asked for"),
         }
+    }
+
+    fn written(&mut self, chunk: u64, octets: usize) {
+        let is_wanted = self.list.as_ref().is_none_or(|list| list.contains(&chunk));
+        assert!(is_wanted && (self.list.is_some() || self.has_list), "chunk {chunk}");
+        assert!(self.written.insert(chunk), "chunk {chunk} twice");
+        assert!((1..=CUT.chunk as usize).contains(&octets), "{octets} octets");
     }
 }

@@ -1,13 +1,15 @@
 //! What a connection of the sender carries: the manifest if it is wanted, chunks as they are read, and behind the last chunk
 //! that is missing the root of all.
 
-use crate::MoverError;
 use crate::flow::{Feed, Loaded, Octets};
 use crate::send::Sending;
+use crate::{Cut, MoverError};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError};
 use trunkline_core::{Span, Time};
-use trunkline_transfer::{Source, root};
+use trunkline_transfer::{Source, TransferError, root};
 
+/// Octets of a root.
+pub(crate) const ROOT: usize = 32;
 /// From one word about progress to the next.
 const TELL: Span = Span::from_millis(100);
 
@@ -26,15 +28,14 @@ pub(crate) struct Job {
     pub list: Vec<u64>,
     /// Those that the receiver has and this run has not read, if the root goes behind the list.
     pub rest: Option<Vec<u64>>,
-    /// Octets of a chunk.
-    pub chunk: u32,
+    pub cut: Cut,
 }
 
 /// A result of reading.
 #[derive(Debug)]
 pub(crate) enum Read {
-    /// A chunk to be sent, and its hash.
-    Chunk(u64, Vec<u8>, [u8; 32]),
+    /// The chunks of a buffer, and their numbers and hashes.
+    Buffer(Vec<u8>, Vec<(u64, [u8; 32])>),
     /// The hash of a chunk that the receiver has, and its octets.
     Hash(u64, [u8; 32], u64),
     /// All that the root needs has been read, and no file has changed meanwhile.
@@ -53,17 +54,20 @@ pub(crate) fn read(
         let failed = read.is_err();
         to.send(read).is_ok() && !failed
     };
-    for &number in &job.list {
+    for numbers in job.list.chunks(job.cut.each as usize) {
         let mut data = spare.try_recv().unwrap_or_default();
-        let read = source.read(number, job.chunk, &mut data);
-        if !give(read.map(|hash| Read::Chunk(number, data, hash)).map_err(MoverError::from)) {
+        data.clear();
+        let mut hashed =
+            |&number| source.append(number, job.cut.chunk, &mut data).map(|hash| (number, hash));
+        let hashes: Result<_, TransferError> = numbers.iter().map(&mut hashed).collect();
+        if !give(hashes.map(|hashes| Read::Buffer(data, hashes)).map_err(MoverError::from)) {
             return;
         }
     }
     let Some(rest) = &job.rest else { return };
     let mut data = Vec::new();
     for &number in rest {
-        let read = source.read(number, job.chunk, &mut data);
+        let read = source.read(number, job.cut.chunk, &mut data);
         let read = read.map(|hash| Read::Hash(number, hash, data.len() as u64));
         if !give(read.map_err(MoverError::from)) {
             return;
@@ -83,7 +87,7 @@ pub(crate) struct Chunks<'a> {
     pub spare: Sender<Vec<u8>>,
     pub hashes: &'a mut [Option<[u8; 32]>],
     pub progress: Progress<'a>,
-    /// Chunks taken, and the last one, which waits for the root.
+    /// Chunks taken, and the last buffer, which waits for the root.
     pub taken: usize,
     pub waiting: Option<Vec<u8>>,
 }
@@ -109,23 +113,26 @@ impl Chunks<'_> {
         let (mut data, is_end) = octets.take()?;
         let last = is_end && self.job.list.is_empty() && self.job.rest.is_none();
         if !last && *filling == Head::Filled {
-            data.resize(self.job.chunk as usize, 0);
+            data.resize(self.job.cut.buffer() as usize, 0);
         }
         Some(Loaded { data, last })
     }
 
-    /// A chunk has been read. The last one waits for the root if that goes behind it and has room there.
-    fn chunk(&mut self, number: u64, mut data: Vec<u8>, hash: [u8; 32]) -> Option<Loaded> {
-        self.hashes[number as usize] = Some(hash);
-        self.taken += 1;
+    /// The chunks of a buffer have been read. The last buffer waits for the root if that goes behind it and has room there.
+    fn buffer(&mut self, mut data: Vec<u8>, hashes: Vec<(u64, [u8; 32])>) -> Option<Loaded> {
+        self.taken += hashes.len();
+        for (number, hash) in hashes {
+            self.hashes[number as usize] = Some(hash);
+        }
         let is_end = self.taken == self.job.list.len();
         let Some(_) = self.job.rest else { return Some(Loaded { data, last: is_end }) };
-        if is_end && data.len() + hash.len() <= self.job.chunk as usize {
+        let most = self.job.cut.buffer() as usize;
+        if is_end && data.len() + ROOT <= most {
             self.waiting = Some(data);
             return None;
         }
         // Of chunks only the last buffer of a connection may be shorter.
-        data.resize(self.job.chunk as usize, 0);
+        data.resize(most, 0);
         Some(Loaded { data, last: false })
     }
 
@@ -152,7 +159,7 @@ impl Feed for Chunks<'_> {
                 }
             };
             let loaded = match read {
-                Read::Chunk(number, data, hash) => self.chunk(number, data, hash),
+                Read::Buffer(data, hashes) => self.buffer(data, hashes),
                 Read::Hash(number, hash, octets) => {
                     self.hashes[number as usize] = Some(hash);
                     self.progress.verified += octets;
@@ -167,14 +174,14 @@ impl Feed for Chunks<'_> {
     }
 
     fn confirmed(&mut self, buffer: u64, data: Vec<u8>) {
-        let octets = data.len() as u64;
         // If the reader has ended it needs no more room.
         let _ = self.spare.send(data);
         // The manifest is none of the data, nor is the root or what fills up a short chunk.
         let Some(number) = buffer.checked_sub(self.heads) else { return };
-        let Some(&chunk) = self.job.list.get(number as usize) else { return };
-        let left = self.progress.all - chunk * u64::from(self.job.chunk);
-        self.progress.confirmed(octets.min(left));
+        let (chunk, all) = (u64::from(self.job.cut.chunk), self.progress.all);
+        let chunks = self.job.list.chunks(self.job.cut.each as usize).nth(number as usize);
+        let octets = chunks.unwrap_or_default().iter().map(|it| chunk.min(all - it * chunk));
+        self.progress.confirmed(octets.sum());
     }
 
     fn tell(&mut self, now: Time, packets: (u64, u64)) {

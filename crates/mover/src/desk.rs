@@ -4,6 +4,7 @@ use crate::MoverError;
 use crate::words::{Answer, Offer};
 use rustix::fs::{Access, access};
 use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
@@ -19,8 +20,10 @@ pub enum Task {
     Offer(Offer),
     /// The manifest has come.
     Manifest(Vec<u8>),
-    /// A chunk has come.
-    Write(u64, Vec<u8>),
+    /// A chunk has come whose buffer is not whole.
+    Chunk(u64, Vec<u8>),
+    /// A buffer is whole: the numbers of chunks in it that have not been given yet, and where they lie.
+    Buffer(Vec<(u64, Range<usize>)>, Vec<u8>),
     /// The hashes of all chunks have come.
     Hashes(Vec<u8>),
     /// This is the root of all chunks.
@@ -38,8 +41,10 @@ pub(crate) enum Done {
     Wanted(Wanted),
     /// The manifest is there, and says this.
     Known { had: u64, bytes: u64, name: String },
-    /// A chunk is on the disk: these octets.
-    Written(Vec<u8>),
+    /// So many octets of chunks are on the disk.
+    Written(u64),
+    /// So are all chunks of this buffer, whose room is free.
+    Emptied(Vec<u8>),
     /// So many entries are in their places, of so many.
     Placing(u64, u64),
     /// What the sender is told of its root, without an end.
@@ -137,12 +142,12 @@ struct Clerk {
 impl Clerk {
     fn work(mut self, tasks: &Receiver<Task>) {
         for task in tasks {
-            let is_write = matches!(task, Task::Write(..));
+            let is_buffer = matches!(task, Task::Buffer(..));
             let done = self.one(task).unwrap_or_else(|error| {
                 // What is in the journal stays. Whoever offers the transfer again begins with that.
                 (self.sink, self.standing, self.has_failed) = (None, None, true);
-                if is_write {
-                    let _ = self.answers.send(Done::Written(Vec::new()));
+                if is_buffer {
+                    let _ = self.answers.send(Done::Emptied(Vec::new()));
                 }
                 Some(Done::Failed(error))
             });
@@ -168,7 +173,7 @@ impl Clerk {
             return match task {
                 Task::Offer(offer) => self.open(&offer).map(Some),
                 // A sender that has not heard yet that all is there.
-                Task::Write(_, data) => Ok(Some(Done::Written(data))),
+                Task::Buffer(_, data) => Ok(Some(Done::Emptied(data))),
                 Task::Finish(root) => self.finish(&root).map(Some),
                 _ => Ok(None),
             };
@@ -187,11 +192,14 @@ impl Clerk {
                 }
                 Err(error) => self.refused(error, &octets).map(|()| None),
             },
-            Task::Write(chunk, mut data) => {
-                // A short chunk in a full buffer is filled up.
-                data.truncate(sink.length(chunk) as usize);
-                sink.write(chunk, &data)?;
-                Ok(Some(Done::Written(data)))
+            Task::Chunk(number, data) => Ok(Some(Done::Written(write(sink, number, &data)?))),
+            Task::Buffer(chunks, data) => {
+                for (number, place) in chunks {
+                    let written = write(sink, number, &data[place])?;
+                    // If nobody takes it the receiver has ended.
+                    let _ = self.answers.send(Done::Written(written));
+                }
+                Ok(Some(Done::Emptied(data)))
             }
             Task::Hashes(octets) => {
                 let (hashes, _) = octets.as_chunks::<32>();
@@ -206,7 +214,7 @@ impl Clerk {
     /// What was given before the failure was heard begins nothing, or what was refused would be begun anew.
     fn after_failure(&mut self, task: Task) -> Option<Done> {
         match task {
-            Task::Write(_, data) => Some(Done::Written(data)),
+            Task::Buffer(_, data) => Some(Done::Emptied(data)),
             Task::Renew => {
                 self.has_failed = false;
                 None
@@ -249,7 +257,7 @@ impl Clerk {
         // If nobody takes them the receiver has ended.
         let _ = self.answers.send(Done::Known { had: bytes, bytes, name: manifest.name() });
         let _ = self.answers.send(Done::Root(Answer::Whole));
-        let root = match standing.root(offer.chunk) {
+        let root = match standing.root(offer.cut.chunk) {
             Err(TransferError::Stopped) => return Err(TransferError::Stopped),
             root => root.ok(),
         };
@@ -260,7 +268,7 @@ impl Clerk {
 
     fn open(&mut self, offer: &Offer) -> Result<Done, TransferError> {
         self.standing = None;
-        let mut sink = Sink::open(&self.directory, offer.identity, offer.chunk)?;
+        let mut sink = Sink::open(&self.directory, offer.identity, offer.cut.chunk)?;
         sink.heed(&self.halt);
         if self.replace {
             sink.allow_replacing();
@@ -312,6 +320,13 @@ pub(crate) fn make(directory: &Path) -> Result<(), MoverError> {
     }
 }
 
+/// Writes a chunk, behind which there may be what fills its buffer up. Answers its octets.
+fn write(sink: &mut Sink, number: u64, data: &[u8]) -> Result<u64, TransferError> {
+    let length = sink.length(number);
+    let data = &data[..data.len().min(length as usize)];
+    sink.write(number, data).map(|()| length)
+}
+
 fn wanted(offer: &Offer, sink: &Sink) -> Wanted {
     let offer = *offer;
     let Some(manifest) = sink.manifest() else {
@@ -319,7 +334,7 @@ fn wanted(offer: &Offer, sink: &Sink) -> Wanted {
     };
     let (bytes, name, ranges) = (manifest.stream_bytes(), manifest.name(), sink.missing());
     let missing: u64 = ranges.iter().map(|it| it.end - it.start).sum();
-    let had = bytes.saturating_sub(missing.saturating_mul(offer.chunk.into()));
+    let had = bytes.saturating_sub(missing.saturating_mul(offer.cut.chunk.into()));
     let answer = match ranges.is_empty() {
         true => Answer::Whole,
         false => Answer::Want { ranges, missing },

@@ -4,7 +4,7 @@ use crate::desk::{Desk, Done, Task};
 use crate::tests::{There, key, local, options, places, receiving};
 use crate::words::{Answer, Offer};
 use crate::{
-    CHUNK, Control, MoverError, ReceiveOptions, Receiving, Secret, SendOptions, Sending, Sent,
+    CHUNK, Control, Cut, MoverError, ReceiveOptions, Receiving, Secret, SendOptions, Sending, Sent,
     receive, send,
 };
 use std::fs;
@@ -195,16 +195,20 @@ fn what_was_on_its_way_to_the_disk_is_refused_too() {
     let offer = Offer {
         identity: manifest.identity(),
         manifest: list.len() as u64,
-        chunk: CHUNK,
+        cut: Cut { chunk: CHUNK, each: 1 },
         unfilled: false,
     };
-    let behind = [Task::Write(0, vec![1; 1000]), Task::Finish([0; 32]), Task::Offer(offer)];
+    let behind = [
+        Task::Buffer(vec![(0, 0..1000)], vec![1; 1000]),
+        Task::Finish([0; 32]),
+        Task::Offer(offer),
+    ];
     let desk = Desk::start(inbox.clone(), false).unwrap();
     let tasks = [Task::Offer(offer), Task::Manifest(list)].into_iter().chain(behind);
     tasks.for_each(|task| desk.give(task));
     desk.give(Task::Look(offer));
     let done: Vec<Done> = std::iter::from_fn(|| desk.next()).take(4).collect();
-    let [Done::Wanted(_), Done::Failed(_), Done::Written(_), Done::Looked(true)] = &done[..] else {
+    let [Done::Wanted(_), Done::Failed(_), Done::Emptied(_), Done::Looked(true)] = &done[..] else {
         panic!("{} answers", done.len())
     };
     assert_eq!(names(&inbox), ["file"]);
@@ -222,7 +226,7 @@ fn what_came_into_the_way_may_be_replaced_later() {
     let offer = Offer {
         identity: manifest.identity(),
         manifest: list.len() as u64,
-        chunk: CHUNK,
+        cut: Cut { chunk: CHUNK, each: 1 },
         unfilled: false,
     };
     let root = root([*blake3::hash(&data).as_bytes()].into_iter());
@@ -236,8 +240,8 @@ fn what_came_into_the_way_may_be_replaced_later() {
     let desk = Desk::start(inbox.clone(), false).unwrap();
     desk.give(Task::Offer(offer));
     desk.give(Task::Manifest(list));
-    desk.give(Task::Write(0, data.clone()));
-    let _: Vec<Done> = std::iter::from_fn(|| desk.next()).take(3).collect();
+    desk.give(Task::Buffer(vec![(0, 0..data.len())], data.clone()));
+    let _: Vec<Done> = std::iter::from_fn(|| desk.next()).take(4).collect();
     drop(desk);
     fs::write(inbox.join("file"), "mine").unwrap();
     for replace in [false, true] {
@@ -267,7 +271,10 @@ fn offer_of_tree(at: &Path) -> (Offer, Vec<u8>) {
     let (manifest, _) = Manifest::scan(&[at.join("tree")], &mut |_, _| {}).unwrap();
     let list = manifest.encode();
     let (identity, length) = (manifest.identity(), list.len() as u64);
-    (Offer { identity, manifest: length, chunk: CHUNK, unfilled: false }, list)
+    (
+        Offer { identity, manifest: length, cut: Cut { chunk: CHUNK, each: 1 }, unfilled: false },
+        list,
+    )
 }
 
 /// A receiver that is stopped while it reads what stands there already was stopped, and nothing is in the way.

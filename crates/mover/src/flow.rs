@@ -59,18 +59,18 @@ pub(crate) trait Feed {
 /// Octets in memory, cut into buffers.
 pub(crate) struct Octets<'a> {
     octets: &'a [u8],
-    chunk: usize,
+    buffer: usize,
     at: usize,
 }
 
 impl<'a> Octets<'a> {
-    pub fn new(octets: &'a [u8], chunk: u32) -> Octets<'a> {
-        Octets { octets, chunk: chunk as usize, at: 0 }
+    pub fn new(octets: &'a [u8], buffer: u32) -> Octets<'a> {
+        Octets { octets, buffer: buffer as usize, at: 0 }
     }
 
     /// Buffers that they fill.
     pub fn buffers(&self) -> u64 {
-        self.octets.len().div_ceil(self.chunk).max(1) as u64
+        self.octets.len().div_ceil(self.buffer).max(1) as u64
     }
 
     /// The next buffer, if there is one, and whether it is the last. It may be shorter than the others.
@@ -78,9 +78,9 @@ impl<'a> Octets<'a> {
         if self.at > 0 && self.at >= self.octets.len() {
             return None;
         }
-        let end = self.octets.len().min(self.at + self.chunk);
+        let end = self.octets.len().min(self.at + self.buffer);
         let data = self.octets[self.at..end].to_vec();
-        self.at += self.chunk;
+        self.at += self.buffer;
         Some((data, self.at >= self.octets.len()))
     }
 }
@@ -124,7 +124,7 @@ pub(crate) struct Flow<'a> {
     pub is_clear: bool,
     pub control: &'a Control,
     /// Octets of a buffer.
-    pub chunk: u32,
+    pub buffer: u32,
     /// User octets of a packet.
     pub packet: u16,
     /// How long the receiver took to answer first words: at most, and as far as is known.
@@ -150,7 +150,7 @@ impl<'a> Flow<'a> {
         (link, places): (Link, Vec<SocketAddr>),
         is_clear: bool,
         control: &'a Control,
-        chunk: u32,
+        buffer: u32,
     ) -> Flow<'a> {
         Flow {
             link,
@@ -158,7 +158,7 @@ impl<'a> Flow<'a> {
             to: 0,
             is_clear,
             control,
-            chunk,
+            buffer,
             packet: PACKETS[0],
             round: Span::ZERO,
             answer: Span::ZERO,
@@ -232,7 +232,7 @@ impl<'a> Flow<'a> {
             self.book_answer(now);
         }
         match connection.ending() {
-            None if connection.terms().buffer != self.chunk => {
+            None if connection.terms().buffer != self.buffer => {
                 Err(MoverError::Broken("buffers of another size"))
             }
             None => {

@@ -1,14 +1,15 @@
-//! What a connection brings to the receiver: octets that belong together in its first buffers, a chunk in each of the others.
+//! What a connection brings to the receiver: octets that belong together in its first buffers, chunks in the others.
 
+use crate::Cut;
+use crate::chunks::ROOT;
 pub use crate::desk::Task;
+use crate::filling::Filling;
 use crate::room::Room;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use trunkline_core::{Span, Time};
 use trunkline_transport::netblt::wire::Packet;
 use trunkline_transport::netblt::{Connection, Half, Placed, Whole, parity};
-
-/// Octets of a root.
-const ROOT: usize = 32;
 
 /// The connection at work.
 pub struct Current {
@@ -24,8 +25,7 @@ pub struct Current {
 
 /// What a connection brings.
 pub struct Stream {
-    /// Octets of a buffer.
-    chunk: usize,
+    cut: Cut,
     /// What the first buffers bring, until all of it has come.
     head: Option<Head>,
     /// Buffers that it takes.
@@ -37,13 +37,14 @@ pub struct Stream {
     /// Buffers behind the head that are whole, how many there are, and the root, once the last one has come.
     whole: u64,
     tail: Option<(u64, [u8; ROOT])>,
-    /// Chunks that are on their way, by their places among the chunks.
-    inbox: BTreeMap<u64, Vec<u8>>,
-    /// Room of chunks that have been written.
+    /// Buffers behind the head that are on their way, by their places, and the last one of which something has come.
+    inbox: BTreeMap<u64, Filling>,
+    newest: u64,
+    /// Room of buffers that have been written.
     spare: Vec<Vec<u8>>,
-    /// Chunks that are whole and wait for the head.
+    /// What is whole and waits for the head.
     held: Vec<Task>,
-    /// Rows of parity of chunks that are on their way, by their places among the buffers: never more than packets are missing.
+    /// Rows of parity of buffers that are on their way, by their places: never more than packets are missing.
     rows: BTreeMap<u64, Vec<(u16, Vec<u8>)>>,
 }
 
@@ -57,10 +58,10 @@ struct Head {
 }
 
 impl Stream {
-    /// Chunks of these numbers, each of so many octets, and the root behind them if they are all that is missing.
-    pub fn chunks(chunk: u32, list: Vec<u64>, missing: u64) -> Stream {
+    /// Chunks of these numbers, and the root behind them if they are all that is missing.
+    pub fn chunks(cut: Cut, list: Vec<u64>, missing: u64) -> Stream {
         Stream {
-            chunk: chunk as usize,
+            cut,
             head: None,
             before: 0,
             is_tailed: list.len() as u64 == missing,
@@ -68,6 +69,7 @@ impl Stream {
             whole: 0,
             tail: None,
             inbox: BTreeMap::new(),
+            newest: 0,
             spare: Vec::new(),
             held: Vec::new(),
             rows: BTreeMap::new(),
@@ -75,28 +77,28 @@ impl Stream {
     }
 
     /// A manifest of so many octets, all chunks behind it, and their root.
-    pub fn everything(chunk: u32, manifest: u64) -> Stream {
-        let stream = Stream::octets(chunk, manifest, Task::Manifest);
+    pub fn everything(cut: Cut, manifest: u64) -> Stream {
+        let stream = Stream::octets(cut, manifest, Task::Manifest);
         Stream { is_tailed: true, list: None, ..stream }
     }
 
     /// Buffers that so many octets take.
-    pub fn head(chunk: u32, octets: u64) -> u64 {
-        octets.div_ceil(chunk.into()).max(1)
+    pub fn head(cut: Cut, octets: u64) -> u64 {
+        octets.div_ceil(cut.buffer().into()).max(1)
     }
 
     /// So many octets.
-    pub fn octets(chunk: u32, octets: u64, task: fn(Vec<u8>) -> Task) -> Stream {
-        let before = Stream::head(chunk, octets);
+    pub fn octets(cut: Cut, octets: u64, task: fn(Vec<u8>) -> Task) -> Stream {
+        let before = Stream::head(cut, octets);
         let head = Head { octets: vec![0; octets as usize], come: 0, task };
-        let stream = Stream::chunks(chunk, Vec::new(), 0);
+        let stream = Stream::chunks(cut, Vec::new(), 0);
         Stream { head: Some(head), before, is_tailed: false, ..stream }
     }
 }
 
 impl Current {
     /// A connection that brings `stream` over a path of this round trip, and lets so many buffers come `already`. There is memory for
-    /// `most` chunks.
+    /// `most` buffers.
     pub fn new(
         (guest, uid): (u64, u32),
         connection: Connection,
@@ -105,7 +107,7 @@ impl Current {
         (most, round): (u64, Span),
     ) -> Current {
         let before = already.saturating_sub(stream.before);
-        let (first, room) = Room::first(most, stream.chunk as u64, round, before);
+        let (first, room) = Room::first(most, stream.cut.buffer().into(), round, before);
         let more = (stream.before + first).saturating_sub(already);
         let mut current = Current { guest, uid, connection, stream, room };
         current.connection.provide(more);
@@ -131,6 +133,7 @@ impl Current {
         while let Some(whole) = self.connection.receiver().and_then(|half| half.take()) {
             self.stream.complete(whole, give);
         }
+        place.into_iter().for_each(|it| self.stream.give_whole(it, give));
     }
 
     /// Keeps a row of parity if there are not enough yet.
@@ -147,33 +150,35 @@ impl Current {
 
     /// Puts the missing packets of a buffer in their places, if there is as much parity.
     fn recover(&mut self, buffer: u64) {
-        let Some(rows) = self.stream.rows.get(&buffer) else { return };
+        let Stream { rows, inbox, cut, before, .. } = &mut self.stream;
+        let Some(rows) = rows.get(&buffer) else { return };
         let Some(half) = self.connection.receiver() else { return };
         let Some(holes) = half.holes(buffer) else { return };
         let (size, count) = (half.packet(), holes.missing.len());
         if rows.len() < count {
             return;
         }
-        let chunk = self.stream.inbox.entry(buffer - self.stream.before).or_default();
-        chunk.resize(holes.bytes as usize, 0);
-        let Some(found) = parity::recover(chunk, size, &holes.missing, &rows[..count]) else {
+        let filling = inbox.entry(buffer - *before);
+        let octets = filling.or_insert_with(|| Filling::new(Vec::new(), *cut)).octets();
+        octets.resize(holes.bytes as usize, 0);
+        let Some(found) = parity::recover(octets, size, &holes.missing, &rows[..count]) else {
             return;
         };
         for (&packet, data) in holes.missing.iter().zip(&found) {
-            let places = chunk.chunks_mut(size).nth(packet.into());
+            let places = octets.chunks_mut(size).nth(packet.into());
             places.into_iter().for_each(|to| to.copy_from_slice(&data[..to.len()]));
         }
         half.fill_in(buffer);
     }
 
-    /// The disk has taken a chunk, in whose place another can come; so many wait for it.
-    pub fn taken(&mut self, mut place: Vec<u8>, waiting: u64) {
-        place.clear();
-        self.stream.spare.push(place);
+    /// The disk has taken a buffer, in whose place another can come; so many wait for it.
+    pub fn emptied(&mut self, mut buffer: Vec<u8>, waiting: u64) {
+        buffer.clear();
+        self.stream.spare.push(buffer);
         self.connection.provide(self.room.taken(waiting));
     }
 
-    /// Whether no chunk is asked for because there is no room.
+    /// Whether nothing is asked for because there is no room.
     pub fn is_starved(&self) -> bool {
         matches!(self.connection.half(), Some(Half::Receiver(half)) if half.is_starved())
     }
@@ -183,7 +188,7 @@ impl Stream {
     fn place(&mut self, placed: &Placed, data: &[u8]) {
         let offset = placed.offset as usize;
         let Some(number) = placed.buffer.checked_sub(self.before) else {
-            let start = placed.buffer as usize * self.chunk + offset;
+            let start = placed.buffer as usize * self.cut.buffer() as usize + offset;
             let octets = self.head.as_mut().and_then(|head| head.octets.get_mut(start..));
             // The last buffer of the head is filled up with zeros.
             octets.into_iter().for_each(|octets| {
@@ -192,13 +197,30 @@ impl Stream {
             });
             return;
         };
-        let spare = || self.spare.pop().unwrap_or_else(|| Vec::with_capacity(self.chunk));
-        let chunk = self.inbox.entry(number).or_insert_with(spare);
-        let end = offset + data.len();
-        if chunk.len() < end {
-            chunk.resize(end, 0);
+        let Stream { inbox, spare, cut, .. } = self;
+        let filling = || Filling::new(spare.pop().unwrap_or_default(), *cut);
+        inbox.entry(number).or_insert_with(filling).place(offset, data);
+    }
+
+    /// Gives the chunks that are whole of buffers that are not, once something of a later buffer has come: something of these is lost,
+    /// and a round trip passes until it is here.
+    fn give_whole(&mut self, buffer: u64, give: &mut dyn FnMut(Task)) {
+        let Some(place) = buffer.checked_sub(self.before) else { return };
+        let passed = match place.cmp(&self.newest) {
+            Ordering::Less => place..place + 1,
+            Ordering::Equal => return,
+            Ordering::Greater => std::mem::replace(&mut self.newest, place)..place,
+        };
+        let each = u64::from(self.cut.each);
+        let whole = self.inbox.range_mut(passed).flat_map(|(place, filling)| {
+            filling.whole().into_iter().map(move |(at, octets)| (place * each + at, octets))
+        });
+        let whole: Vec<(u64, Vec<u8>)> = whole.collect();
+        for (place, octets) in whole {
+            if let Some(number) = self.number(place) {
+                self.hand(Task::Chunk(number, octets), give);
+            }
         }
-        chunk[offset..end].copy_from_slice(data);
     }
 
     fn complete(&mut self, whole: Whole, give: &mut dyn FnMut(Task)) {
@@ -206,30 +228,38 @@ impl Stream {
         let Some(number) = whole.buffer.checked_sub(self.before) else {
             return self.complete_head(give);
         };
-        let Some(mut data) = self.inbox.remove(&number) else { return };
+        let Some(filling) = self.inbox.remove(&number) else { return };
+        let (mut data, left) = filling.end();
         self.whole += 1;
         if self.is_tailed && whole.last {
             let Some((_, root)) = data.split_last_chunk::<ROOT>() else { return };
             self.tail = Some((number + 1, *root));
             data.truncate(data.len() - ROOT);
         }
-        if !data.is_empty() {
-            self.chunk(number, data, give);
-        }
+        let each = u64::from(self.cut.each);
+        let chunks = left.into_iter().filter_map(|(at, range)| {
+            let range = range.start..range.end.min(data.len());
+            let number = self.number(number * each + at).filter(|_| !range.is_empty());
+            number.map(|number| (number, range))
+        });
+        let chunks = chunks.collect();
+        self.hand(Task::Buffer(chunks, data), give);
         self.check_end(give);
     }
 
-    /// A chunk is whole.
-    fn chunk(&mut self, place: u64, data: Vec<u8>, give: &mut dyn FnMut(Task)) {
-        let number = match &self.list {
+    /// The number of the chunk at this place behind the head. A sender that sends more than was asked for is left alone with it.
+    fn number(&self, place: u64) -> Option<u64> {
+        match &self.list {
             Some(list) => list.get(place as usize).copied(),
             None => Some(place),
-        };
-        // A sender that sends more than was asked for is left alone with it.
-        let Some(number) = number else { return };
+        }
+    }
+
+    /// Gives something to do, or keeps it until the head has come.
+    fn hand(&mut self, task: Task, give: &mut dyn FnMut(Task)) {
         match &self.head {
-            Some(_) => self.held.push(Task::Write(number, data)),
-            None => give(Task::Write(number, data)),
+            Some(_) => self.held.push(task),
+            None => give(task),
         }
     }
 
@@ -262,8 +292,8 @@ mod tests {
 
     const PACKET: u16 = 100;
 
-    /// A connection that brings one chunk of ten packets, and others behind it.
-    fn current() -> Current {
+    /// A connection that brings these chunks, and others behind them, in buffers of ten packets.
+    fn current(each: u32, list: &[u64]) -> Current {
         let terms = Terms {
             buffer: 10 * u32::from(PACKET),
             packet: PACKET,
@@ -278,8 +308,17 @@ mod tests {
         let limits = Limits { parity: true, ..Limits::default() };
         let ports = Ports { local: 1, foreign: 2 };
         let made = Connection::accept(Time::ZERO, &terms, ports, habits, &limits).unwrap();
-        let stream = Stream::chunks(10 * u32::from(PACKET), vec![7], 9);
+        let cut = Cut { chunk: 10 * u32::from(PACKET) / each, each };
+        let stream = Stream::chunks(cut, list.to_vec(), 9);
         Current::new((1, 1), made, stream, 0, (4, Span::ZERO))
+    }
+
+    /// A packet of a buffer, counted from 1.
+    fn data(buffer: u32, packet: u16) -> Packet {
+        let ends_buffer = packet == 9;
+        let head =
+            Data { ends_buffer, buffer, touched: buffer, packet, bytes: PACKET, ..Data::default() };
+        Packet::Data(head)
     }
 
     fn row(number: u16, octets: &[u8]) -> (Packet, Vec<u8>) {
@@ -302,7 +341,7 @@ mod tests {
     #[test]
     fn parity_gives_back_what_is_lost_and_takes_no_more_room() {
         let octets: Vec<u8> = (0..1000u32).map(|it| (it * 7 % 251) as u8).collect();
-        let (mut current, mut given) = (current(), Vec::new());
+        let (mut current, mut given) = (current(1, &[7]), Vec::new());
         let mut now = Time::ZERO;
         let mut take = |current: &mut Current, packet: &Packet, data: &[u8]| {
             now += Span::from_millis(1);
@@ -318,17 +357,8 @@ mod tests {
             1,
             "the same row again, and a short one"
         );
-        for (index, data) in octets.chunks(PACKET.into()).enumerate().filter(|it| it.0 % 3 > 0) {
-            let (bytes, ends_buffer) = (PACKET, index == 9);
-            let head = Data {
-                ends_buffer,
-                buffer: 1,
-                touched: 1,
-                packet: index as u16,
-                bytes,
-                ..Data::default()
-            };
-            take(&mut current, &Packet::Data(head), data);
+        for (index, octets) in octets.chunks(PACKET.into()).enumerate().filter(|it| it.0 % 3 > 0) {
+            take(&mut current, &data(1, index as u16), octets);
         }
         for number in [500, 127, 0, 9, 10] {
             let (packet, sum) = row(number % 128, &octets);
@@ -337,7 +367,27 @@ mod tests {
             take(&mut current, &Packet::Parity(head), &sum);
         }
         assert_eq!(take(&mut current, &packet, &sum), 0, "the chunk is whole");
-        let [Task::Write(7, data)] = &given[..] else { panic!("{} tasks", given.len()) };
-        assert!(*data == octets);
+        let [Task::Buffer(chunks, data)] = &given[..] else { panic!("{} tasks", given.len()) };
+        assert!(*chunks == [(7, 0..1000)] && *data == octets);
+    }
+    /// What is whole of a buffer that lacks something goes to the disk when a later one has begun, and the rest when it is whole.
+    #[test]
+    fn whole_chunks_do_not_wait_for_their_buffer() {
+        let (mut current, mut given) = (current(2, &[7, 9, 10, 11]), Vec::new());
+        let mut take = |buffer, packet: u16| {
+            let octets = [buffer as u8 * 10 + packet as u8; PACKET as usize];
+            current.take(Time::ZERO, &data(buffer, packet), &octets, &mut |task| given.push(task));
+            std::mem::take(&mut given)
+        };
+        let before: Vec<Task> =
+            [0, 1, 2, 3, 4, 5, 6, 8, 9].into_iter().flat_map(|it| take(1, it)).collect();
+        assert!(before.is_empty(), "it may be whole soon: {before:?}");
+        let passed = take(2, 0);
+        let [Task::Chunk(7, octets)] = &passed[..] else { panic!("{passed:?}") };
+        assert!(octets.chunks(PACKET.into()).zip(10..15).all(|it| it.0 == [it.1; PACKET as usize]));
+        assert!(take(2, 1).is_empty(), "nothing is given twice");
+        let whole = take(1, 7);
+        let [Task::Buffer(left, octets)] = &whole[..] else { panic!("{whole:?}") };
+        assert_eq!((&left[..], octets.len()), (&[(9, 500..1000)][..], 1000));
     }
 }

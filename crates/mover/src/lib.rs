@@ -9,8 +9,10 @@ use trunkline_transport::netblt::wire::Dialect;
 
 mod account;
 mod chunks;
+mod cut;
 mod desk;
 mod error;
+mod filling;
 mod flow;
 pub mod incoming;
 mod link;
@@ -22,6 +24,7 @@ mod story;
 pub mod words;
 
 pub use account::Limit;
+pub use cut::Cut;
 pub use error::MoverError;
 pub use flow::Control;
 pub use receive::{ReceiveOptions, keep_receiving, receive};
@@ -41,15 +44,8 @@ pub struct Manner {
     pub raw: bool,
 }
 
-/// Octets of a chunk at most: 128 full packets.
+/// Octets of a chunk or a buffer at most: 128 full packets.
 pub const CHUNK: u32 = 128 * PACKET as u32;
-
-/// Octets of the chunks of a transfer of so many octets: full packets, so that a transfer has some hundreds of chunks and what
-/// fills up the list of what is sent is little beside it; eight at least, 128 at most.
-fn chunk(bytes: u64) -> u32 {
-    let packets = (bytes / (256 * u64::from(PACKET))).clamp(8, 128);
-    packets as u32 * u32::from(PACKET)
-}
 
 /// User octets of a packet. It fits Ethernet's 1500 with the headers of NETBLT, the session, UDP and IPv6.
 pub const PACKET: u16 = 1368;
@@ -71,6 +67,8 @@ const PACKETS: [u16; 5] = [
 
 #[cfg(test)]
 mod endings;
+#[cfg(test)]
+mod killed;
 #[cfg(test)]
 mod rounds;
 #[cfg(test)]

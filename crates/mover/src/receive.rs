@@ -140,7 +140,7 @@ struct End {
     desk: Desk,
     /// Whether other transfers follow.
     is_kept: bool,
-    /// Octets of memory for chunks, and chunks that wait for the disk.
+    /// Octets of memory for buffers, and whole buffers that wait for the disk.
     memory: u64,
     writing: u64,
     sessions: VecDeque<Guest>,
@@ -253,7 +253,7 @@ impl End {
             let End { link, sessions, current, desk, writing, finishing, teller, root, .. } = self;
             let more = link.receive(|from, at, datagram| {
                 let mut give = |task, by| {
-                    *writing += u64::from(matches!(task, Task::Write(..)));
+                    *writing += u64::from(matches!(task, Task::Buffer(..)));
                     if matches!(task, Task::Finish(_) | Task::Manifest(_)) {
                         *teller = Some(by);
                     }
@@ -339,7 +339,8 @@ impl End {
     /// Something has been done on the disk.
     fn did(&mut self, now: Time, done: Done, tell: &mut dyn FnMut(&Receiving)) {
         match done {
-            Done::Written(data) => self.written(data),
+            Done::Written(octets) => self.story.wrote(octets),
+            Done::Emptied(buffer) => self.emptied(buffer),
             Done::Placing(done, all) => {
                 self.placing = Some((done, all));
                 tell(&Receiving::Place { done, entries: all });
@@ -394,11 +395,10 @@ impl End {
         }
     }
 
-    fn written(&mut self, data: Vec<u8>) {
-        self.story.wrote(data.len() as u64);
+    fn emptied(&mut self, buffer: Vec<u8>) {
         self.writing -= 1;
         if let Some(current) = &mut self.current {
-            current.taken(data, self.writing);
+            current.emptied(buffer, self.writing);
         }
     }
 
@@ -419,11 +419,11 @@ impl End {
                 let told = Answer::read(&answer.text());
                 let Some(Answer::Want { ranges, missing }) = told else { return };
                 let list = ranges.into_iter().flatten().collect();
-                let stream = Stream::chunks(offer.chunk, list, missing);
+                let stream = Stream::chunks(offer.cut, list, missing);
                 self.accept(now, &pending, &answer, stream);
             }
             Answer::All => {
-                let stream = Stream::everything(offer.chunk, offer.manifest);
+                let stream = Stream::everything(offer.cut, offer.manifest);
                 self.accept(now, &pending, &offer.welcome(), stream);
             }
             _ => self.answer(&pending, &answer),

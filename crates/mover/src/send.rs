@@ -6,7 +6,7 @@ use crate::flow::{Control, Flow, Octets, Outcome};
 use crate::link::Link;
 use crate::session::{Secret, Session};
 use crate::words::{Answer, Ask, Offer, STOPPED};
-use crate::{Manner, MoverError, chunk};
+use crate::{Cut, Manner, MoverError};
 use serde::Serialize;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
@@ -17,7 +17,7 @@ use trunkline_core::{Span, Time};
 use trunkline_transfer::{Manifest, Source, root};
 use trunkline_transport::netblt::Connection;
 
-/// Chunks that are read ahead: 5.6 MB.
+/// Buffers that are read ahead: 5.6 MB at most.
 const AHEAD: usize = 32;
 /// From one word about progress to the next.
 const TELL: Span = Span::from_millis(100);
@@ -129,16 +129,17 @@ pub fn send(
     link.heed_icmp();
     let encoded = manifest.encode();
     let bytes = manifest.stream_bytes();
-    let chunk = chunk(bytes);
-    let chunks = bytes.div_ceil(chunk.into()) as usize;
+    let cut = Cut::of(bytes);
+    let chunks = bytes.div_ceil(cut.chunk.into()) as usize;
     let mut mover = Mover {
         identity: manifest.identity(),
         manifest,
         bytes,
         encoded,
         source,
+        cut,
         hashes: vec![None; chunks],
-        flow: Flow::new((link, places), is_clear, control, chunk),
+        flow: Flow::new((link, places), is_clear, control, cut.buffer()),
         tell,
         moved: 0,
         had: None,
@@ -193,6 +194,7 @@ struct Mover<'a> {
     encoded: Vec<u8>,
     identity: [u8; 32],
     source: Source,
+    cut: Cut,
     /// The hashes of the chunks that have been read.
     hashes: Vec<Option<[u8; 32]>>,
     flow: Flow<'a>,
@@ -207,9 +209,9 @@ struct Mover<'a> {
 impl Mover<'_> {
     /// What an OPEN says that offers the transfer.
     fn offer(&self) -> Vec<u8> {
-        let (identity, chunk) = (self.identity, self.flow.chunk);
+        let (identity, cut) = (self.identity, self.cut);
         let manifest = self.encoded.len() as u64;
-        Ask::Offer(Offer { identity, manifest, chunk, unfilled: true }).text()
+        Ask::Offer(Offer { identity, manifest, cut, unfilled: true }).text()
     }
 
     /// Calls the receiver until it answers; `first` is what its first words may offer. Tells of each second of waiting.
@@ -279,7 +281,7 @@ impl Mover<'_> {
         let unread = unread.map(|(chunk, _)| chunk);
         let is_whole = list.len() as u64 == missing;
         let rest = is_whole.then(|| unread.filter(|it| list.binary_search(it).is_err()).collect());
-        Job { list, rest, chunk: self.flow.chunk }
+        Job { list, rest, cut: self.cut }
     }
 
     fn check(&self, ranges: &[Range<u64>]) -> Result<(), MoverError> {
@@ -289,8 +291,8 @@ impl Mover<'_> {
 
     /// Octets of a chunk.
     fn octets(&self, chunk: u64) -> u64 {
-        let left = self.bytes - chunk * u64::from(self.flow.chunk);
-        left.min(self.flow.chunk.into())
+        let left = self.bytes - chunk * u64::from(self.cut.chunk);
+        left.min(self.cut.chunk.into())
     }
 
     /// Sends chunks, behind the manifest if that is wanted too.
@@ -302,8 +304,8 @@ impl Mover<'_> {
         job: &Job,
         missing: u64,
     ) -> Result<Outcome, MoverError> {
-        let (all, chunk) = (self.bytes, self.flow.chunk);
-        let had = all.saturating_sub(missing.saturating_mul(chunk.into()));
+        let (all, cut) = (self.bytes, self.cut);
+        let had = all.saturating_sub(missing.saturating_mul(cut.chunk.into()));
         self.had.get_or_insert(had);
         let rest = job.rest.iter().flatten();
         let unread = rest.map(|&chunk| self.octets(chunk)).sum();
@@ -327,7 +329,7 @@ impl Mover<'_> {
                 told: Time::ZERO,
                 tell,
             };
-            let octets = head.map(|_| Octets::new(encoded, chunk));
+            let octets = head.map(|_| Octets::new(encoded, cut.buffer()));
             let mut chunks = Chunks {
                 heads: octets.as_ref().map_or(0, Octets::buffers),
                 head: octets.zip(head),
@@ -406,7 +408,7 @@ impl Mover<'_> {
             return Ok(Some(Outcome::Lost));
         };
         let hashes = hashes.concat();
-        let mut octets = Octets::new(&hashes, self.flow.chunk);
+        let mut octets = Octets::new(&hashes, self.flow.buffer);
         let outcome = self.flow.send(session, &mut connection, &mut octets)?;
         Ok((outcome == Outcome::Lost).then_some(outcome))
     }
@@ -422,7 +424,7 @@ impl Mover<'_> {
             self.flow.check_stop()?;
             let before = self.flow.link.now();
             self.hashes[chunk as usize] =
-                Some(self.source.read(chunk, self.flow.chunk, &mut data)?);
+                Some(self.source.read(chunk, self.cut.chunk, &mut data)?);
             read += data.len() as u64;
             let now = self.flow.link.now();
             self.flow.account.book(Limit::Disk, now.since(before));

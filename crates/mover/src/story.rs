@@ -1,5 +1,6 @@
 //! What the receiver's user is told: phases, the result, and the account behind them.
 
+use crate::Cut;
 use crate::link::Link;
 use crate::words::Offer;
 use serde::Serialize;
@@ -114,9 +115,9 @@ impl Story {
         self.offer.is_some_and(|offer| offer.identity == *identity)
     }
 
-    /// Octets of a chunk, once a transfer is known.
-    pub fn chunk(&self) -> Option<u32> {
-        self.offer.map(|offer| offer.chunk)
+    /// How its data are cut, once a transfer is known.
+    pub fn cut(&self) -> Option<Cut> {
+        self.offer.map(|offer| offer.cut)
     }
 
     /// The manifest is known. What was there when it became known first counts as there before.

@@ -4,7 +4,7 @@ use crate::link::Link;
 use crate::session::{ADDED, Caller, Early, Met, Session};
 use crate::tests::{There, key, options, places, same};
 use crate::words::{Ask, Offer};
-use crate::{CHUNK, Control, HEADER, PACKET, Sending, send};
+use crate::{CHUNK, Control, Cut, HEADER, PACKET, Sending, send};
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -22,7 +22,8 @@ const FULL: usize = ADDED + HEADER + PACKET as usize;
 
 /// A caller that offers a transfer with its first words, in datagrams of so many octets and buffers of so many.
 fn caller(number: u8, length: usize, buffer: u32) -> Caller {
-    let offer = Offer { identity: [number; 32], manifest: 100, chunk: buffer, unfilled: false };
+    let cut = Cut { chunk: buffer, each: 1 };
+    let offer = Offer { identity: [number; 32], manifest: 100, cut, unfilled: false };
     let terms = Terms {
         uid: number.into(),
         buffer,

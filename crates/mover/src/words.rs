@@ -4,6 +4,7 @@
 //! the receiver answers what it wants of it. When nothing is missing the sender tells the root of all chunks, and the receiver
 //! answers how far it is with putting things in place. All of it is text, `key=value` after a verb, and short.
 
+use crate::Cut;
 use std::ops::Range;
 use trunkline_transport::netblt::wire::MOST_TEXT as MOST;
 
@@ -36,8 +37,8 @@ pub struct Offer {
     pub identity: [u8; 32],
     /// Octets of its manifest.
     pub manifest: u64,
-    /// Octets of a chunk.
-    pub chunk: u32,
+    /// How its data are cut.
+    pub cut: Cut,
     /// Whether nothing need fill up the manifest's last buffer.
     pub unfilled: bool,
 }
@@ -45,8 +46,9 @@ pub struct Offer {
 impl Offer {
     /// The manifest's last buffer, and the octets of the manifest in it, if nothing fills it up.
     pub fn short(&self) -> Option<(u64, u32)> {
-        let before = self.manifest.checked_sub(1)? / u64::from(self.chunk);
-        let octets = self.manifest - before * u64::from(self.chunk);
+        let buffer = u64::from(self.cut.buffer());
+        let before = self.manifest.checked_sub(1)? / buffer;
+        let octets = self.manifest - before * buffer;
         self.unfilled.then_some((before, octets as u32))
     }
 
@@ -92,9 +94,9 @@ impl Ask {
     pub fn text(&self) -> Vec<u8> {
         match self {
             Ask::Offer(offer) => {
-                let Offer { identity, manifest, chunk, unfilled } = offer;
+                let Offer { identity, manifest, cut, unfilled } = offer;
                 let unfilled = if *unfilled { " unfilled=1" } else { "" };
-                format!("offer id={} manifest={manifest} chunk={chunk}{unfilled}", hex(identity))
+                format!("offer id={} manifest={manifest} chunk={cut}{unfilled}", hex(identity))
             }
             Ask::Hashes { identity } => format!("hashes id={}", hex(identity)),
             Ask::Finish { identity, root } => {
@@ -111,7 +113,7 @@ impl Ask {
             "offer" => Some(Ask::Offer(Offer {
                 identity: unhex(words.value("id")?)?,
                 manifest: words.number("manifest")?,
-                chunk: u32::try_from(words.number("chunk")?).ok().filter(|&it| it > 0)?,
+                cut: Cut::read(words.value("chunk")?)?,
                 unfilled: words.number("unfilled") == Some(1),
             })),
             "hashes" => Some(Ask::Hashes { identity: unhex(words.value("id")?)? }),
@@ -225,8 +227,8 @@ mod tests {
 
     #[test]
     fn what_is_said_is_read() {
-        let offer =
-            Offer { identity: [1; 32], manifest: u64::MAX, chunk: u32::MAX, unfilled: false };
+        let cut = Cut { chunk: u32::MAX, each: u32::MAX };
+        let offer = Offer { identity: [1; 32], manifest: u64::MAX, cut, unfilled: false };
         let identity = [1; 32];
         for ask in [
             Ask::Offer(offer),
@@ -254,8 +256,8 @@ mod tests {
 
     #[test]
     fn the_end_of_a_list_is_found() {
-        let short =
-            |manifest| Offer { identity: [0; 32], manifest, chunk: 100, unfilled: true }.short();
+        let cut = Cut { chunk: 50, each: 2 };
+        let short = |manifest| Offer { identity: [0; 32], manifest, cut, unfilled: true }.short();
         let found = [0, 1, 100, 101, 250].map(short);
         assert_eq!(found, [None, Some((0, 1)), Some((0, 100)), Some((1, 1)), Some((2, 50))]);
     }
@@ -285,8 +287,10 @@ mod tests {
             assert_eq!(Answer::read(wrong.as_bytes()), None, "{wrong}");
         }
         let id = "0".repeat(64);
-        let zero = format!("offer id={id} manifest=1 chunk=0");
-        assert_eq!(Ask::read(zero.as_bytes()), None);
+        for chunk in ["0", "8*0", "0*8", "8*", "8*8*8"] {
+            let offer = format!("offer id={id} manifest=1 chunk={chunk}");
+            assert_eq!(Ask::read(offer.as_bytes()), None, "{chunk}");
+        }
     }
 
     proptest! {

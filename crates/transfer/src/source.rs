@@ -83,11 +83,25 @@ impl Source {
         into: &mut Vec<u8>,
     ) -> Result<[u8; 32], TransferError> {
         into.clear();
+        self.append(index, chunk, into)
+    }
+
+    /// [`Source::read`] behind what `into` holds.
+    ///
+    /// # Errors
+    /// As those of [`Source::read`].
+    pub fn append(
+        &mut self,
+        index: u64,
+        chunk: u32,
+        into: &mut Vec<u8>,
+    ) -> Result<[u8; 32], TransferError> {
+        let before = into.len();
         let pieces = self.pieces(index, chunk)?;
         for piece in pieces {
             self.read_piece(&piece, into)?;
         }
-        Ok(hash(into))
+        Ok(hash(&into[before..]))
     }
 
     fn pieces(&mut self, index: u64, chunk: u32) -> Result<Vec<Piece>, TransferError> {

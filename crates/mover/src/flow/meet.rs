@@ -54,7 +54,7 @@ impl Flow<'_> {
         let local = u16::from_be_bytes(random().map_err(no_random())?);
         let terms = Terms {
             uid,
-            buffer: self.chunk,
+            buffer: self.buffer,
             packet: self.packet,
             burst: Burst { size: u16::MAX, interval: 1 },
             outstanding: OUTSTANDING,

@@ -5,7 +5,7 @@ use crate::CHUNK;
 use crate::desk::Task;
 use crate::incoming::{Current, Stream};
 use crate::story::Receiving;
-use crate::words::{Answer, Ask};
+use crate::words::{Answer, Ask, Offer};
 use trunkline_core::{Span, Time};
 use trunkline_transport::netblt::wire::{Burst, Dialect, MOST_TEXT, Packet, Ports, Terms};
 use trunkline_transport::netblt::{Connection, Habits, Limits, RateLaw};
@@ -91,8 +91,8 @@ impl End {
                 let why = b"it has just received a transfer: run `trunkline receive` again";
                 self.refuse(&pending, why);
             }
-            Ask::Offer(offer) if offer.manifest > MOST_MANIFEST || offer.chunk > CHUNK => {
-                let why = b"its list of files or its chunks are too large";
+            Ask::Offer(offer) if !is_fit(&offer, &pending.terms) => {
+                let why = b"its list of files is too large, or its buffers are none of ours";
                 self.refuse(&pending, why);
             }
             Ask::Offer(offer) => {
@@ -110,9 +110,9 @@ impl End {
                 self.refuse(&pending, b"it has another transfer in hand: try again");
             }
             Ask::Hashes { .. } => {
-                let Some(chunk) = self.story.chunk() else { return };
-                let length = self.story.bytes.div_ceil(chunk.into()) * 32;
-                let stream = Stream::octets(chunk, length, Task::Hashes);
+                let Some(cut) = self.story.cut() else { return };
+                let length = self.story.bytes.div_ceil(cut.chunk.into()) * 32;
+                let stream = Stream::octets(cut, length, Task::Hashes);
                 self.accept(now, &pending, &Answer::All, stream);
             }
             Ask::Finish { root, .. } => self.asked_to_finish(pending, root, tell),
@@ -190,6 +190,12 @@ impl End {
     }
 }
 
+/// Whether an offer is one that this end takes.
+pub(super) fn is_fit(offer: &Offer, terms: &Terms) -> bool {
+    let buffer = offer.cut.buffer();
+    offer.manifest <= MOST_MANIFEST && buffer <= CHUNK && buffer == terms.buffer
+}
+
 /// A connection that answers an OPEN, or none if its terms are none of ours.
 pub(super) fn connection(
     now: Time,
@@ -218,8 +224,7 @@ pub(super) fn shorten(connection: &mut Connection, short: Option<(u64, u32)>) {
 mod tests {
     use super::super::{ReceiveOptions, Secret};
     use super::*;
-    use crate::Manner;
-    use crate::words::Offer;
+    use crate::{Cut, Manner};
 
     /// A sender whose transfer was taken with its first words asks for the end before the disk has answered: it is no other one.
     #[test]
@@ -235,7 +240,8 @@ mod tests {
         };
         let mut end = End::start(options, &mut |_| {}).unwrap();
         let identity = [1; 32];
-        end.begun(Time::ZERO, 1, Offer { identity, manifest: 100, chunk: CHUNK, unfilled: false });
+        let cut = Cut { chunk: CHUNK, each: 1 };
+        end.begun(Time::ZERO, 1, Offer { identity, manifest: 100, cut, unfilled: false });
         let (terms, ports) = (Terms::default(), Ports { local: 1, foreign: 2 });
         let pending = Pending { guest: 0, terms, ports, offer: None, came: Vec::new() };
         end.asked(Time::ZERO, pending, &Ask::Finish { identity, root: [2; 32] }, &mut |_| {});

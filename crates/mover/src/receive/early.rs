@@ -5,13 +5,13 @@
 //! written, no transfer at work is disturbed, and the room for what is to come is not taken. A transfer that has begun before,
 //! and a receiver that has something in hand, take the OPEN of a sender that is known.
 
-use super::{End, Guest, MOST_COPIES, MOST_MANIFEST, MOST_PAST, News};
+use super::{End, Guest, MOST_COPIES, MOST_PAST, News};
+use crate::HEADER;
 use crate::desk::{Task, Wanted};
 use crate::incoming::{Current, Stream};
 use crate::session::{ADDED, Arrived, TELLING};
 use crate::story::Receiving;
 use crate::words::{Answer, Ask, Offer};
-use crate::{CHUNK, HEADER};
 use std::net::SocketAddr;
 use trunkline_core::{Span, Time};
 use trunkline_transport::netblt::wire::{Packet, Ports, Read, Terms};
@@ -38,7 +38,7 @@ pub(super) struct Early {
     came: Vec<Time>,
     octets: usize,
     answered: Time,
-    /// Chunks that there is memory for, and buffers that the connection lets come.
+    /// Buffers that there is memory for, and those that the connection lets come.
     room: u64,
     come: u64,
     /// How often what the connection has said is still to be said again.
@@ -89,7 +89,7 @@ impl Early {
         if !is_free || current.is_some() {
             return Some(News::Late(guest));
         }
-        let (uid, stream) = (self.terms.uid, Stream::everything(offer.chunk, offer.manifest));
+        let (uid, stream) = (self.terms.uid, Stream::everything(offer.cut, offer.manifest));
         let (connection, room) = (connection.met(now, round), (self.room, round));
         *current = Some(Current::new((guest, uid), connection, stream, self.come, room));
         Some(News::Begun(self.came[0], uid, offer))
@@ -124,7 +124,7 @@ impl End {
             Some(Ask::Offer(offer)) if datagram.len() >= least => Some(offer),
             _ => None,
         };
-        let is_fit = |it: &Offer| it.manifest <= MOST_MANIFEST && it.chunk <= CHUNK;
+        let is_fit = |it: &Offer| super::asked::is_fit(it, &arrived.terms);
         let offer = offer.filter(is_fit).filter(|_| self.is_idle() && self.looking.is_none());
         let stage = offer.map_or(Stage::Declined, Stage::Looking);
         let early = Early::new(at, datagram, &arrived, stage);
@@ -183,7 +183,7 @@ impl End {
         early.stage = match made {
             Some(mut connection) if is_new && is_idle => {
                 early.room = (memory / u64::from(early.terms.buffer)).max(1);
-                let buffers = Stream::head(offer.chunk, offer.manifest) + early.room;
+                let buffers = Stream::head(offer.cut, offer.manifest) + early.room;
                 early.come = buffers.min(FIRST);
                 super::asked::shorten(&mut connection, offer.short());
                 connection.provide(early.come);
