@@ -1,6 +1,7 @@
 //! The receiving end: lets in who knows the secret, and takes what is missing.
 
 mod asked;
+mod disk;
 mod early;
 mod farewell;
 mod last;
@@ -225,11 +226,12 @@ impl End {
                     return self.stopped();
                 }
             }
-            self.hear(tell)?;
             let now = self.link.now();
-            while let Some(done) = self.desk.done() {
+            for done in self.done() {
                 self.did(now, done, tell);
             }
+            self.hear(tell)?;
+            let now = self.link.now();
             self.say(now, tell);
             self.say_last_word(now);
             self.progress(now, tell);
@@ -392,13 +394,6 @@ impl End {
         }
         if let Some((guest, ports)) = self.teller {
             self.tell_guest(guest, ports, &Packet::Text(answer.text()), &[]);
-        }
-    }
-
-    fn emptied(&mut self, buffer: Vec<u8>) {
-        self.writing -= 1;
-        if let Some(current) = &mut self.current {
-            current.emptied(buffer, self.writing);
         }
     }
 

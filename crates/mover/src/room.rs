@@ -1,8 +1,9 @@
-//! How many chunks are let come, so that few of them wait for the disk.
+//! How many buffers are let come, so that few of them wait for the disk.
 //!
 //! What waits for the disk when a receiver is killed has to be sent again. A disk that is slower than the path would be given all that
 //! there is memory for: of a transfer of many small files nearly all of it. So the path gets as much room as a fast one needs for a round
-//! trip, more as long as the disk keeps up, and less while chunks wait.
+//! trip, more when nothing waits, and less while many buffers wait. In between it is left as it is: what is let come now comes a round trip
+//! later, and room that always became more or less would leave the disk idle and overload it in turn.
 
 use trunkline_core::Span;
 
@@ -10,33 +11,33 @@ use trunkline_core::Span;
 /// round trips, since what is asked for again keeps its room meanwhile).
 const LEAST: u64 = 2 << 20;
 const FOR_SECOND: u64 = 60_000_000;
-/// Chunks that may wait for the disk without a sign that it is slower (a choice).
-const FEW: u64 = 16;
+/// Buffers that may wait for the disk without a sign that it is slower (a choice).
+const FEW: u64 = 8;
 
-/// The room for chunks.
+/// The room for buffers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Room {
-    /// Chunks more that there is memory for.
+    /// Buffers more that there is memory for.
     kept: u64,
 }
 
 impl Room {
-    /// Of memory for `most` chunks of so many octets, of which some are let come `already`: how many are let come at first over a
+    /// Of memory for `most` buffers of so many octets, of which some are let come `already`: how many are let come at first over a
     /// path of this round trip, and the rest.
-    pub fn first(most: u64, chunk: u64, round: Span, already: u64) -> (u64, Room) {
+    pub fn first(most: u64, buffer: u64, round: Span, already: u64) -> (u64, Room) {
         let octets = LEAST + FOR_SECOND.saturating_mul(round.as_nanos()) / 1_000_000_000;
-        let first = octets.div_ceil(chunk.max(1)).min(most).max(already);
+        let first = octets.div_ceil(buffer.max(1)).min(most).max(already);
         (first, Room { kept: most.saturating_sub(first) })
     }
 
-    /// The disk has taken a chunk, and so many wait for it. Answers how many more may come: one for this and, as long as the disk keeps
-    /// up, another one, so that the room doubles in a round trip.
+    /// The disk has taken a buffer, and so many wait for it. Answers how many more may come: one for this and, if none waits, another one, so
+    /// that the room of a disk that keeps up doubles in a round trip.
     pub fn taken(&mut self, waiting: u64) -> u64 {
         if waiting > FEW {
             self.kept += 1;
             return 0;
         }
-        let more = self.kept.min(1);
+        let more = if waiting == 0 { self.kept.min(1) } else { 0 };
         self.kept -= more;
         1 + more
     }
@@ -46,7 +47,7 @@ impl Room {
 mod tests {
     use super::*;
 
-    /// Chunks that come in each step as far as they were let, and chunks that the disk takes in each. Answers the most that wait
+    /// Buffers that come in each step as far as they were let, and those that the disk takes in each. Answers the most that wait
     /// after so many steps, and the room in the end.
     fn run(come: u64, taken: u64, steps: u32) -> (u64, u64) {
         let (mut let_come, mut room) = Room::first(500, 100_000, Span::from_millis(50), 0);
@@ -54,10 +55,9 @@ mod tests {
         for step in 0..steps {
             let came = come.min(let_come);
             (let_come, waiting) = (let_come - came, waiting + came);
-            for _ in 0..taken.min(waiting) {
-                waiting -= 1;
-                let_come += room.taken(waiting);
-            }
+            let done = taken.min(waiting);
+            waiting -= done;
+            let_come += (0..done).map(|_| room.taken(waiting)).sum::<u64>();
             assert_eq!(let_come + waiting + room.kept, 500, "no room is lost");
             assert!(let_come + waiting > 0, "it stands");
             if step > steps / 2 {
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_disk_has_few_chunks_to_write() {
+    fn a_slow_disk_has_few_buffers_to_write() {
         let (most, _) = run(10, 2, 1000);
         assert!(most <= FEW + 10, "{most}");
     }
