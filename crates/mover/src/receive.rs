@@ -361,7 +361,7 @@ impl End {
             }
             Done::Looked(is_new) => self.looked(now, is_new),
             Done::Wanted(wanted) if self.promised.take_if(|it| *it == wanted.offer).is_some() => {
-                self.kept(wanted, tell);
+                self.kept(now, wanted, tell);
             }
             Done::Wanted(wanted) => self.wanted(now, wanted, tell),
             Done::Root(answer) => {
@@ -402,7 +402,7 @@ impl End {
         let Wanted { offer, answer, had, bytes, name } = wanted;
         let is_meant = |it: &mut Pending| it.offer == Some(offer);
         let Some(pending) = self.pending.take_if(is_meant) else { return };
-        self.story.is_of(offer);
+        self.story.is_of(pending.came[0], offer);
         self.story.known(had, bytes, &name);
         let from = self.sessions.iter().find(|it| it.number == pending.guest).map(|it| it.at);
         if let Some(from) = from {
@@ -441,6 +441,10 @@ impl End {
         }
         link.flush();
         if let Some(ending) = connection.ending() {
+            if *ending == Ending::Left {
+                // The sender has said that it knows of the failure.
+                self.failed.iter_mut().for_each(|it| it.1 = now);
+            }
             // After a failure of its own it has sent the sender away itself, and waits for nobody.
             if *ending != Ending::Done && self.failed.is_none() {
                 tell(&Receiving::Away);

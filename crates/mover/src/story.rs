@@ -102,10 +102,10 @@ impl Story {
         self.began.is_some()
     }
 
-    /// The transfer is this one.
-    pub fn is_of(&mut self, offer: Offer) {
+    /// The transfer is this one, whose offer `came` then.
+    pub fn is_of(&mut self, came: Time, offer: Offer) {
         if self.offer != Some(offer) {
-            let (began, since) = (self.began, self.since);
+            let (began, since) = (Some(came), self.since);
             *self = Story { offer: Some(offer), began, since, ..Story::default() };
         }
     }
@@ -167,5 +167,24 @@ impl Story {
             buffer: link.buffer(),
             disk: self.starved.as_secs_f64() / seconds.max(1e-9),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sender that stopped and one that comes later with something else: the time of the second is its own.
+    #[test]
+    fn each_transfer_has_its_own_time() {
+        let cut = Cut { chunk: 8, each: 1 };
+        let offer = |number| Offer { identity: [number; 32], manifest: 1, cut, unfilled: true };
+        let at = |seconds| Time::ZERO + Span::from_secs(seconds);
+        let mut story = Story::default();
+        for (came, number) in [(1, 1), (2, 1), (50, 2), (51, 2)] {
+            story.begins(at(came));
+            story.is_of(at(came), offer(number));
+        }
+        assert_eq!(story.spent(at(60)), Span::from_secs(10));
     }
 }

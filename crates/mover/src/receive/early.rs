@@ -227,7 +227,7 @@ impl End {
     pub(super) fn begun(&mut self, came: Time, uid: u32, offer: Offer) {
         self.promised = Some(offer);
         // The disk has not answered; who asks for this transfer's end asks for no other's.
-        self.story.is_of(offer);
+        self.story.is_of(came, offer);
         self.past.push_back(uid);
         if self.past.len() > MOST_PAST {
             self.past.pop_front();
@@ -236,10 +236,10 @@ impl End {
     }
 
     /// The disk has said what it wants of the transfer of such a connection, which was promised to take all of it.
-    pub(super) fn kept(&mut self, wanted: Wanted, tell: &mut dyn FnMut(&Receiving)) {
+    pub(super) fn kept(&mut self, now: Time, wanted: Wanted, tell: &mut dyn FnMut(&Receiving)) {
         let Wanted { offer, answer, had, bytes, name } = wanted;
         let guest = self.current.as_ref().map(|it| it.guest);
-        self.story.is_of(offer);
+        self.story.is_of(now, offer);
         self.story.known(had, bytes, &name);
         let from = self.sessions.iter().find(|it| Some(it.number) == guest).map(|it| it.at);
         if let Some(from) = from {
