@@ -35,7 +35,7 @@ fn packets_in(span: Span) -> u64 {
 
 fn expand(bytes: u64, most_packets: u64) -> u64 {
     let packets = (bytes / SMALLEST).min(most_packets);
-    bytes.saturating_mul(ROUNDING) / 100 + packets.saturating_mul(BOOKKEEPING)
+    (bytes.saturating_mul(ROUNDING) / 100).saturating_add(packets.saturating_mul(BOOKKEEPING))
 }
 
 /// The size of the arena for all `paths`, at least what they need and with room for live changes.
@@ -62,7 +62,9 @@ pub fn required<'a>(paths: impl Iterator<Item = &'a PathSpec>) -> u64 {
         Direction::BOTH.map(|direction| {
             let (queue, in_flight) = need(path.link(direction), path.mtu);
             match in_flight {
-                Some(in_flight) if path.link(direction).rate.is_some() => queue + in_flight,
+                Some(in_flight) if path.link(direction).rate.is_some() => {
+                    queue.saturating_add(in_flight)
+                }
                 Some(in_flight) => in_flight,
                 None => RESERVE / 8,
             }
@@ -99,6 +101,12 @@ mod tests {
             }
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn a_queue_without_end_does_not_fit() {
+        let endless = path(&["rate=1mbit", "limit=9223372036854775807", "delay=1s"]);
+        assert_eq!(required(&[endless]), u64::MAX);
     }
 
     #[test]

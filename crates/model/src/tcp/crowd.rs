@@ -85,8 +85,10 @@ impl<'f, 'a> Crowd<'f, 'a> {
         let users: Vec<&Greedy<'_>> = users.iter().map(|&user| &flows[user]).collect();
         let capacity = users.iter().map(|user| user.capacity(resource)).min();
         let capacity = capacity.unwrap_or(Throughput::UNLIMITED);
+        // A limit may be any number of 64 bits.
         let share = |user: &&Greedy<'_>| {
-            bytes * u64::from(user.tcp.payload) / u64::from(user.tcp.payload + user.tcp.header)
+            let (payload, header) = (user.tcp.payload, user.tcp.header);
+            (u128::from(bytes) * u128::from(payload) / u128::from(payload + header)) as u64
         };
         let buffer = users.first().map_or(0, share);
         let (classes, class_of) = classes(&users);

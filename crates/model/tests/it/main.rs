@@ -5,6 +5,7 @@ mod common;
 mod costs;
 mod drawn_media;
 mod drawn_paced;
+mod ends;
 mod media;
 mod media_beside;
 mod messages;
