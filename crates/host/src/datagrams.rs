@@ -33,6 +33,11 @@ impl<C> Datagrams<C> {
         Datagrams { waiting: VecDeque::new(), bytes: 0, sent: 0, header }
     }
 
+    /// Bytes of header that each has.
+    pub fn header(&self) -> u32 {
+        self.header
+    }
+
     /// Takes over a datagram with what it brings to its reader.
     pub fn offer(&mut self, now: Time, bytes: u32, carried: Option<C>) {
         self.bytes += u64::from(bytes);

@@ -278,9 +278,15 @@ impl World<'_> {
         }
     }
 
+    /// User bytes of a datagram of `size` that has come.
+    pub fn bytes_of_datagram(&self, id: EndId, size: u32) -> u32 {
+        size.saturating_sub(self.ends[id.peer().index()].protocol.datagram_header())
+    }
+
     /// A datagram is accepted as it comes.
-    fn hear_datagram(&mut self, id: EndId, bytes: u32, flying: Option<Box<Flying>>) {
-        self.hold(id, bytes, flying);
+    fn hear_datagram(&mut self, id: EndId, envelopes: u32, flying: Option<Box<Flying>>) {
+        let bytes = self.bytes_of_datagram(id, envelopes);
+        self.hold(id, envelopes, flying);
         self.accepted(id, Delivered { data: Extent::new(0, bytes), end: true });
         self.drop_rest(id);
     }

@@ -78,17 +78,18 @@ impl World<'_> {
         debug_assert!(end.has_read_all(), "something is to be read before this");
         self.segments.take(place);
         self.travel_at_once(left, trace);
+        let bytes = self.bytes_of_datagram(id, parcel.size);
         let end = &mut self.ends[id.index()];
         let traffic = &mut self.traffic[end.traffic];
         let mut booking = traffic.blocks.book(left);
         self.at_once.steps().iter().for_each(|step| booking.add(*step));
-        traffic.deliver(now, end.flow, id, parcel.size);
+        traffic.deliver(now, end.flow, id, bytes);
         stamp.into_iter().for_each(|stamp| end.app.stamped(stamp));
         self.net.release(trace);
         self.start_due();
         // The record of the read is the reader's as long as it measures.
         std::mem::swap(&mut self.ends[id.index()].trail, &mut self.at_once);
-        self.step(id, Outcome::Read { bytes: parcel.size, end: true });
+        self.step(id, Outcome::Read { bytes, end: true });
         std::mem::swap(&mut self.ends[id.index()].trail, &mut self.at_once);
         self.drained(id.peer());
         true

@@ -253,6 +253,14 @@ impl ProtocolEnd {
         }
     }
 
+    /// Bytes of header in front of each datagram that it sends; what other protocols send is told by themselves.
+    pub fn datagram_header(&self) -> u32 {
+        match self {
+            ProtocolEnd::Datagrams(queue) => queue.header(),
+            _ => 0,
+        }
+    }
+
     /// A packet has been taken in.
     pub fn receive(&mut self, now: Time, part: Part<Extent>) {
         if let ProtocolEnd::Urp(urp) = self {

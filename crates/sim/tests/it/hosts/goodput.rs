@@ -1,6 +1,6 @@
 //! Nothing is delivered faster than the line carries it, however it is measured.
 
-use crate::hosts::support::scenario;
+use crate::hosts::support::{COSTS, scenario};
 use proptest::prelude::*;
 use trunkline_engine::Run;
 use trunkline_measure::TrafficRun;
@@ -128,4 +128,22 @@ fn a_greedy_flow_ends_when_its_time_is_up() {
     assert!((traffic.delivered_bytes as f64) < most, "{} of {most}", traffic.delivered_bytes);
     let last = traffic.courses[0].to.as_nanos() as f64 / 1e9;
     assert!(last < 3.0 + 2.2 + 0.1, "{last} s: the queue takes 2.1 s");
+}
+
+/// Sizes are bytes of the user, whether hosts cost something or not.
+#[test]
+fn headers_of_udp_are_nobodys_bytes() {
+    for (costs, more) in [("", ""), (COSTS, "processor = 'cpu'\ninterface = 'board'\n")] {
+        let text = format!(
+            "stop_after = '10s'\n{costs}\n[[host]]\nname = 'a'\n{more}[[host]]\nname = 'b'\n{more}\
+             [[link]]\nbetween = ['a', 'b']\nrate = '10Mbit/s'\ndelay = '5ms'\n\
+             [[traffic]]\nname = 't'\nkind = 'paced'\nfrom = 'a'\nto = 'b'\nsize = 100\nrate = '1Mbit/s'\n\
+             duration = '2s'\ntransport = 'udp'\n"
+        );
+        let run = run(&scenario(&text)).unwrap();
+        let traffic = of(&run);
+        let bytes = 100 * traffic.samples.len() as u64;
+        assert_eq!((traffic.delivered_bytes, traffic.courses[0].bytes), (bytes, bytes), "{more}");
+        assert_eq!(run.links[0].counts.delivered_bytes, bytes / 100 * 128, "{more}");
+    }
 }
