@@ -74,7 +74,7 @@ impl End {
             trail: Trail::new(Time::ZERO),
             clock: SenderClock::new(Time::ZERO),
             waiting_since: Spent::default(),
-            report: EndReport { samples: plan.samples(), ..EndReport::default() },
+            report: EndReport { flow: plan.flow, samples: plan.samples(), ..EndReport::default() },
             reported: false,
         }
     }

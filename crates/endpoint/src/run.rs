@@ -95,12 +95,14 @@ impl FlowRun {
 fn course(source: &EndReport, destination: &EndReport) -> Option<Course> {
     let delivered = destination.last_read;
     let to = source.ended.unwrap_or(source.stopped).max(delivered);
-    Some(Course { from: source.started?, to, bytes: destination.delivered })
+    Some(Course { flow: source.flow, from: source.started?, to, bytes: destination.delivered })
 }
 
 /// The measurements of one end.
 #[derive(Debug, Default)]
 pub(crate) struct EndReport {
+    /// Index of its flow in the traffic.
+    pub flow: u32,
     pub samples: Samples,
     pub delivered: u64,
     pub sender: BTreeMap<SenderState, Span>,

@@ -21,7 +21,7 @@ pub struct TrafficRun {
     pub packets: Conservation,
     /// Bytes handed to the receiving applications in all, warm-up and unfinished transfers included.
     pub delivered_bytes: u64,
-    /// The amounts that each flow has moved, and when; empty if that is not known of all of them.
+    /// The amounts that each flow that has begun has moved, and when; empty if that is not known of all of them.
     pub courses: Vec<Course>,
     /// For each flow the time its sender spent in each state; the spans of one flow sum exactly to the
     /// time from its first action to its last.

@@ -7,7 +7,9 @@ use trunkline_core::{Span, Time};
 /// The amount that a flow has moved from its sender to its receiver, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Course {
-    /// Its first action.
+    /// The flow, from 0.
+    pub flow: u32,
+    /// Its application's first action, when its connection was set up.
     pub from: Time,
     /// Its sender's last action or its receiver's last delivery, whichever came later; the run's end if it
     /// went on.
@@ -85,7 +87,7 @@ mod tests {
     }
 
     fn course(bytes: u64, from: u64, to: u64) -> Course {
-        Course { from: at(from), to: at(to), bytes }
+        Course { flow: 0, from: at(from), to: at(to), bytes }
     }
 
     #[test]

@@ -178,11 +178,11 @@ impl<'a> TrafficJson<'a> {
 }
 
 fn courses(traffic: &TrafficRun) -> Vec<Value> {
-    let course = |(flow, course): (usize, &Course)| {
-        let Course { from, to, bytes } = course;
+    let course = |course: &Course| {
+        let Course { flow, from, to, bytes } = course;
         json!({"flow": flow, "from_ns": from.as_nanos(), "to_ns": to.as_nanos(), "delivered_bytes": bytes})
     };
-    traffic.courses.iter().enumerate().map(course).collect()
+    traffic.courses.iter().map(course).collect()
 }
 
 fn senders(traffic: &TrafficRun) -> Vec<Value> {

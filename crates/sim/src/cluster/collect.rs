@@ -68,7 +68,12 @@ impl Cluster<'_> {
                 in_flight,
             },
             delivered_bytes: bytes,
-            courses: vec![Course { from: trunkline_core::Time::ZERO, to: self.now, bytes }],
+            courses: vec![Course {
+                flow: 0,
+                from: trunkline_core::Time::ZERO,
+                to: self.now,
+                bytes,
+            }],
             retransmissions: self.again,
             ..TrafficRun::default()
         }

@@ -89,7 +89,7 @@ impl World<'_> {
             amounts: self.scenario.traffic[index].workload.is_greedy(),
             packets: self.conservation(&ends, measured),
             delivered_bytes: measured.delivered,
-            courses: courses(senders.clone().map(|end| self.course(end, measured))),
+            courses: courses(ends.chunks_exact(2).map(|flow| self.course(flow, measured))),
             sender: senders.clone().map(|end| self.states(end)).collect(),
             blocks: measured.blocks.steps().collect(),
             block_count: measured.blocks.count,
@@ -100,12 +100,14 @@ impl World<'_> {
         }
     }
 
-    /// What a flow has moved, and when; `None` where it did not start.
-    fn course(&self, sender: &End<'_>, measured: &Measured) -> Option<Course> {
-        let flow = sender.flow as usize;
+    /// What a flow has moved, and when; `None` where its applications did not begin. The receiver's begins with the
+    /// sender's, when their connection is there; the sender's clock has run since its connection was asked for.
+    fn course(&self, flow: &[&End<'_>], measured: &Measured) -> Option<Course> {
+        let [sender, receiver] = flow else { return None };
         let ended = sender.ended.unwrap_or(self.net.now());
-        let (bytes, until) = measured.delivered_by[flow];
-        Some(Course { from: sender.started?, to: ended.max(until), bytes })
+        let (bytes, until) = measured.delivered_by[sender.flow as usize];
+        let (flow, to) = (sender.flow, ended.max(until));
+        Some(Course { flow, from: receiver.started?, to, bytes })
     }
 
     /// What a sender's time went into, from its first action to its last.

@@ -130,6 +130,27 @@ fn a_greedy_flow_ends_when_its_time_is_up() {
     assert!(last < 3.0 + 2.2 + 0.1, "{last} s: the queue takes 2.1 s");
 }
 
+/// A connection is there when the first byte is written: its set-up is in no figure.
+#[test]
+fn the_total_of_one_transfer_is_its_rate() {
+    let plan = Plan {
+        seed: 1,
+        kbits: 10_000,
+        delay: 40,
+        loss: "0%",
+        limit: "256KiB",
+        count: 1,
+        stagger: 0,
+    };
+    for transport in [TCP, "transport = 'urp'", "transport = 'netblt'"] {
+        let run = plan.run(&format!("kind = 'bulk'\nbytes = '30kB'\n{transport}"));
+        let traffic = of(&run);
+        let own = traffic.samples[0].rate();
+        let total = traffic.total_rate(30_000).unwrap();
+        assert!((total / own - 1.0).abs() < 1e-9, "{transport}: {total} in all, {own} each");
+    }
+}
+
 /// Sizes are bytes of the user, whether hosts cost something or not.
 #[test]
 fn headers_of_udp_are_nobodys_bytes() {
