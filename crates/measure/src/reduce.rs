@@ -2,7 +2,7 @@
 
 use crate::samples::Streamed;
 use crate::stats::quantile;
-use crate::{Estimate, Estimator, Interval, Sample, Step, TrafficRun};
+use crate::{Course, Estimate, Estimator, Interval, Sample, Step, TrafficRun};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::{Cause, Span};
@@ -59,14 +59,14 @@ pub struct Spread {
 /// The throughput of simultaneous flows, in bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Throughput {
-    /// Mean of the flows' own figures.
+    /// Mean of the flows' own figures, 0 of a flow that got nothing.
     pub per_conversation: f64,
     /// Standard deviation of the transfers kept, all flows together.
     pub deviation: f64,
     /// Sum of the flows' own figures, as if each kept its rate while all run. It may exceed what the line
     /// carries if they do not all run at the same time: [`TrafficRun::total_rate`] does not.
     pub sum: f64,
-    /// The number of flows.
+    /// The number of flows that it is the mean of: those that measured something, and those that got nothing.
     pub conversations: usize,
 }
 
@@ -95,6 +95,16 @@ impl TrafficRun {
     pub fn flows(&self, size: u64) -> usize {
         let kept = || self.flows_of(size).map(|(flow, _)| flow).collect::<BTreeSet<u32>>().len();
         self.streamed(size).map_or_else(kept, Streamed::flows)
+    }
+
+    /// The number of flows that were under way and got nothing, so that they have no measurement of any size.
+    fn starved(&self, size: u64) -> usize {
+        let measured: BTreeSet<u32> = match self.streamed(size) {
+            Some(group) => group.reach.keys().copied().collect(),
+            None => self.flows_of(size).map(|(flow, _)| flow).collect(),
+        };
+        let starved = self.courses.iter().filter_map(Course::starved);
+        starved.filter(|flow| !measured.contains(flow)).count()
     }
 
     /// The time of the measurements of one size: the steps of all, or their sums by place and cause,
@@ -216,14 +226,15 @@ impl TrafficRun {
 
     /// Throughput as Hawley's Appendix A gives it (Hawley 1989, section 4.1.1): the estimator (there
     /// [`Estimator::DropFirstLast`]) is applied to each flow's transfers, and the total is the sum over
-    /// the flows, as if each kept its rate while all run. `None` if a flow has too few transfers, or none is kept.
+    /// the flows, as if each kept its rate while all run. `None` if a flow has too few transfers, or none is kept; one that
+    /// got nothing has a rate of 0.
     /// If not all measurements are kept, rules other than the mean and the minimum take those kept.
     pub fn throughput(&self, size: u64, estimator: Estimator) -> Option<Throughput> {
         let figures =
             self.figures(size, Quantity::Rate, estimator).filter(|flows| !flows.is_empty())?;
         let sum: f64 = figures.iter().sum();
         let deviation = self.point(size, Quantity::Rate, estimator)?.deviation;
-        let conversations = figures.len();
+        let conversations = figures.len() + self.starved(size);
         let per_conversation = sum / conversations as f64;
         Some(Throughput { per_conversation, deviation, sum, conversations })
     }
@@ -242,8 +253,8 @@ impl TrafficRun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Conservation, Steps};
-    use trunkline_core::Time;
+    use crate::{Conservation, Keep, Samples, Steps};
+    use trunkline_core::{Seed, Time};
 
     /// Transfers of 1000 bytes: for each flow the milliseconds that each took.
     fn transfers(flows: &[&[u64]]) -> TrafficRun {
@@ -290,5 +301,32 @@ mod tests {
         assert_eq!((traffic.delays(1000).len(), traffic.rates(1000)[1]), (8, 100e3));
         assert_eq!(traffic.throughput(1000, Estimator::HawleyAverage), None);
         assert_eq!(traffic.throughput(7, Estimator::Mean), None);
+    }
+
+    /// Neither a flow of which an empty file is measured, nor one that ended as it began.
+    #[test]
+    fn flows_that_got_nothing_have_no_rate() {
+        let course = |flow: u32, bytes, to| {
+            let to = Time::ZERO + Span::from_millis(to);
+            Course { flow, from: Time::ZERO, to, bytes }
+        };
+        let courses = vec![
+            course(0, 2000, 20),
+            course(1, 0, 20),
+            course(2, 0, 20),
+            course(3, 0, 0),
+            course(4, 900, 20),
+        ];
+        let whole = TrafficRun { courses, ..transfers(&[&[10, 10], &[], &[20]]) };
+        let mut streamed = Samples::new(Keep::AtMost(0), Seed(1), false);
+        whole.samples.iter().for_each(|sample| streamed.push(sample.clone()));
+        streamed.finish();
+        let streamed = TrafficRun { samples: streamed, ..whole.clone() };
+        assert!(whole.samples.is_whole() && !streamed.samples.is_whole());
+        for traffic in [whole, streamed] {
+            let found = traffic.throughput(1000, Estimator::Mean).unwrap();
+            assert_eq!((found.sum, found.conversations), (150e3, 3), "flows 0 and 2, and flow 1");
+            assert_eq!(found.per_conversation, 50e3);
+        }
     }
 }

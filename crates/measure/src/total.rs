@@ -18,6 +18,13 @@ pub struct Course {
     pub bytes: u64,
 }
 
+impl Course {
+    /// Its flow, if that was under way and got nothing.
+    pub(crate) fn starved(&self) -> Option<u32> {
+        (self.bytes == 0 && self.to > self.from).then_some(self.flow)
+    }
+}
+
 impl TrafficRun {
     /// User bytes that all flows together deliver in a second: what came in, over the time in which at least one
     /// of them was under way. So it never exceeds what the line carries, whether the flows go on at the same time or

@@ -3,7 +3,7 @@
 use crate::hosts::support::{COSTS, scenario};
 use proptest::prelude::*;
 use trunkline_engine::Run;
-use trunkline_measure::TrafficRun;
+use trunkline_measure::{Estimator, Quantity, TrafficRun};
 use trunkline_sim::run;
 
 /// User bytes of a full segment of 1500 bytes, with time stamps.
@@ -149,6 +149,22 @@ fn the_total_of_one_transfer_is_its_rate() {
         let total = traffic.total_rate(30_000).unwrap();
         assert!((total / own - 1.0).abs() < 1e-9, "{transport}: {total} in all, {own} each");
     }
+}
+
+/// A flow of which nothing came through has a rate: none.
+#[test]
+fn flows_that_got_nothing_are_counted() {
+    let plan =
+        Plan { seed: 1, kbits: 10_000, delay: 5, loss: "0%", limit: "3p", count: 8, stagger: 0 };
+    let run = plan.run("kind = 'paced'\nsize = 1000\nrate = '5Mbit/s'\nduration = '5s'");
+    let traffic = of(&run);
+    let starved = traffic.courses.iter().filter(|course| course.bytes == 0).count();
+    assert!(starved > 0, "datagrams of the same instant find three places");
+    let found = traffic.throughput(1000, Estimator::Mean).unwrap();
+    assert_eq!(found.conversations, 8);
+    let measured = traffic.by_flow(1000, Quantity::Rate).len();
+    assert_eq!(measured, 8 - starved);
+    assert!((found.per_conversation - found.sum / 8.0).abs() < 1e-6);
 }
 
 /// Sizes are bytes of the user, whether hosts cost something or not.
