@@ -31,7 +31,7 @@ impl TrafficRun {
     /// one after the other, and whether or not a transfer was completed.
     ///
     /// Of [`amounts`](TrafficRun::amounts) it is what came in the measured intervals. If several sizes were measured
-    /// one after the other, or the flows' [`courses`](TrafficRun::courses) are not known (formulas, outside programs),
+    /// one after the other, or the flows' [`courses`](TrafficRun::courses) are not known (most formulas, outside programs),
     /// it is made of the measurements of `size`. `None` if nothing was measured, or it took no time.
     pub fn total_rate(&self, size: u64) -> Option<f64> {
         let of_courses = !self.amounts && self.sizes().len() == 1;

@@ -2,9 +2,10 @@
 
 use crate::engine::rounds;
 use crate::prediction::{Prediction, Predictions};
+use crate::throughput::Throughput;
 use trunkline_core::{Counts, Span, Time};
 use trunkline_engine::{EngineName, Pace, Run};
-use trunkline_measure::{LinkRun, Sample, Step, TrafficRun};
+use trunkline_measure::{Course, LinkRun, Sample, Step, TrafficRun};
 use trunkline_scenario::{Lane, Network, Traffic, Workload};
 
 /// The run that shows what was predicted.
@@ -47,12 +48,14 @@ fn traffic_run(
         Sample { flow, intended, start, end, ..sample.clone() }
     };
     let own = predictions.list.iter().filter(|p| &p.traffic == name && p.what.is_measured());
+    let own: Vec<Sample> = own.filter_map(|prediction| sample(prediction, places)).collect();
     TrafficRun {
         name: name.clone(),
         transport: traffic.spoken(),
+        courses: own.iter().flat_map(|sample| courses(network, traffic, sample)).collect(),
         samples: own
-            .filter_map(|prediction| sample(prediction, places))
-            .flat_map(|sample| (0..*count).map(move |flow| starting(flow, &sample)))
+            .iter()
+            .flat_map(|sample| (0..*count).map(move |flow| starting(flow, sample)))
             .collect(),
         amounts: workload.is_greedy(),
         rounds: rounds(network, index).into_iter().collect(),
@@ -67,6 +70,20 @@ fn apart(traffic: &Traffic) -> Span {
         Workload::Bulk { repeat: 1, .. } | Workload::Push { repeat: 1, .. } => traffic.stagger,
         _ => Span::ZERO,
     }
+}
+
+/// What the flows of datagrams move, and when: each its rate, for formulas cover them if all is carried. `sample` is the
+/// delay of one. What else is sent moves as much as its samples say.
+fn courses(network: &Network<'_>, traffic: &Traffic, sample: &Sample) -> Vec<Course> {
+    let Workload::Paced { size, rate, duration } = traffic.workload else { return Vec::new() };
+    let duration = duration.min(network.scenario().stop_after);
+    let bytes = Workload::Paced { size, rate, duration }.most_bytes().unwrap_or_default();
+    let last = Throughput::from(rate).time_for(bytes.saturating_sub(sample.size));
+    let course = |flow: u32| {
+        let from = Time::ZERO + traffic.stagger.scaled(flow.into(), 1);
+        Course { flow, from, to: from + last + sample.delay(), bytes }
+    };
+    (0..traffic.count).map(course).collect()
 }
 
 /// A sample that starts at the origin of time. What is predicted of one flow holds for each of its traffic's.

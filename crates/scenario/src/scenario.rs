@@ -400,6 +400,32 @@ impl Workload {
     pub fn is_greedy(&self) -> bool {
         matches!(self, Workload::Greedy { .. })
     }
+
+    /// User bytes that a flow sends to its peer and no more; `None` if it sends what it can for a time.
+    pub fn most_bytes(&self) -> Option<u64> {
+        let times = |bytes: u64, count: u32| bytes.saturating_mul(u64::from(count));
+        match self {
+            Workload::Bulk { bytes, repeat, .. } | Workload::Push { bytes, repeat, .. } => {
+                Some(times(bytes.bytes(), *repeat))
+            }
+            Workload::Interactive { sizes, repeat, .. } => {
+                Some(times(sizes.iter().copied().map(u64::from).sum(), *repeat))
+            }
+            Workload::Paced { size, rate, duration } => {
+                Some(paced_datagrams(*size, *rate, *duration).saturating_mul(u64::from(*size)))
+            }
+            Workload::TimedEcho { .. }
+            | Workload::TimedTransfer { .. }
+            | Workload::Greedy { .. } => None,
+        }
+    }
+}
+
+/// How many datagrams of `size` bytes begin within `duration`, the first at once.
+fn paced_datagrams(size: u32, rate: Rate, duration: Span) -> u64 {
+    let nanobits = u128::from(duration.as_nanos()) * u128::from(rate.bits_per_second());
+    let each = u128::from(size) * 8_000_000_000;
+    u64::try_from(nanobits.div_ceil(each.max(1))).unwrap_or(u64::MAX)
 }
 
 /// What the peer of an interactive workload sends back.

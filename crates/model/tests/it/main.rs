@@ -15,6 +15,7 @@ mod published_lambert1987;
 mod published_vandewater1988;
 mod small_transfers;
 mod tcp;
+mod totals;
 mod transfers;
 mod when;
 mod windows;
