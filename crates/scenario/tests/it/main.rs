@@ -4,6 +4,7 @@ mod damaged;
 mod examples;
 mod file;
 mod grids;
+mod ranges;
 mod remarks;
 mod scale;
 mod wrong_files;

@@ -50,7 +50,8 @@ pub use profile::{Profile, UnknownProfile};
 pub use segment::{Flags, IP_HEADER, Offer, Rare, Sack, Segment, TCP_HEADER, Timestamps};
 pub use seq::Seq;
 pub use settings::{
-    LEAST_MSS, LONGEST_OPENING, MOST_BUFFER, MOST_UNSCALED, Recovery, Settings, SettingsError,
+    LEAST_MSS, LEAST_RTO, LONGEST_OPENING, MOST_BUFFER, MOST_UNSCALED, Recovery, Settings,
+    SettingsError,
 };
 
 use crate::Payload;

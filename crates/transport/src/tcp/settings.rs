@@ -16,6 +16,8 @@ const FINE_GRANULARITY: Span = Span::from_millis(100);
 /// The smallest segment: 40 octets of options, the most that a header holds, and 8 of data (`TCP_MIN_SND_MSS` of
 /// Linux, `tcp.h`).
 pub const LEAST_MSS: u32 = 48;
+/// The least that the shortest time-out may be: no kernel's clock is finer.
+pub const LEAST_RTO: Span = Span::from_millis(1);
 
 /// The recovery after three duplicate acknowledgements if SACK is not agreed upon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -163,7 +165,7 @@ pub enum SettingsError {
     AckEvery,
     /// Time-outs that contradict each other.
     #[error(
-        "TCP time-outs from {min} to {max} are not possible: write a shortest one of at least 1ms, and a longest one not below it"
+        "TCP time-outs from {min} to {max} are not possible: write a shortest one of at least {LEAST_RTO}, and a longest one not below it"
     )]
     Timeouts {
         /// The shortest.
@@ -226,7 +228,7 @@ impl Settings {
             return Err(SettingsError::Tick);
         }
         let (min, max) = (self.min_rto, self.max_rto);
-        if min < Span::from_millis(1) || max < min {
+        if min < LEAST_RTO || max < min {
             return Err(SettingsError::Timeouts { min, max });
         }
         Ok(())

@@ -6,7 +6,7 @@ use super::super::schema::Need::{Default, Optional, Required};
 use super::super::schema::{Form, Key, Kind, Need, Table};
 use super::{HOUR, INSTANT, SOME_SPAN, SPAN, WEEK, key};
 use trunkline_core::Span;
-use trunkline_transport::tcp::congestion;
+use trunkline_transport::tcp::{LEAST_RTO, congestion};
 use trunkline_transport::urp;
 
 /// Most user bytes of one message, system write or datagram: what the memory of a host of the time, or
@@ -328,7 +328,7 @@ const TCP_KEYS: &[Key] = &[
     only(
         &[TCP],
         "min_rto",
-        One(Kind::Span(INSTANT, HOUR)),
+        One(Kind::Span(LEAST_RTO, HOUR)),
         Optional,
         "The shortest retransmission time-out; the profile's if left out",
     ),
