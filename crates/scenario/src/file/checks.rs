@@ -306,12 +306,7 @@ fn reached(
 ) -> Result<(), Wrong> {
     let Start::AfterBytes(name, bytes) = &traffic.start else { return Ok(()) };
     let other = names.traffic.get(name.as_str()).map(|&index| &scenario.traffic[index]);
-    let most = match other.map(|other| &other.workload) {
-        Some(Workload::Bulk { bytes, repeat, .. } | Workload::Push { bytes, repeat, .. }) => {
-            bytes.bytes().saturating_mul(u64::from(*repeat))
-        }
-        _ => return Ok(()),
-    };
+    let Some(most) = other.and_then(|other| other.workload.most_bytes()) else { return Ok(()) };
     if bytes.bytes() <= most {
         return Ok(());
     }

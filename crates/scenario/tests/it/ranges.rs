@@ -27,3 +27,39 @@ fn a_time_out_of_tcp_is_a_millisecond_at_least() {
     }
     one(&text("kind = 'bulk'\ntransport = { kind = 'tcp', min_rto = '1ms' }"));
 }
+
+/// Other traffic waits for more than is ever sent.
+#[test]
+fn a_start_behind_more_than_is_sent_is_refused() {
+    for (other, most) in [
+        // 10 datagrams in each second.
+        ("kind = 'paced'\nsize = 100\nrate = '8kbit/s'\nduration = '1s'", 1000),
+        ("kind = 'paced'\nsize = 100\nrate = '8kbit/s'\nduration = '1001ms'", 1100),
+        ("kind = 'interactive'\nsizes = [10, 30]\nrepeat = 5", 200),
+        ("kind = 'bulk'\nbytes = 70\nrepeat = 3", 210),
+        ("kind = 'push'\nbytes = 70\nrepeat = 3", 210),
+    ] {
+        let later = |bytes: u64| {
+            let behind = format!(
+                "[[traffic]]\nname = 'later'\nkind = 'bulk'\nfrom = 'a'\nto = 'b'\nstart_after = 't:{bytes}B'"
+            );
+            format!("{other}\n{behind}")
+        };
+        one(&text(&later(most)));
+        let found = wrong(&later(most + 1));
+        let told = format!(
+            "traffic.later.start_after: found \"t:{}B\": each flow of t sends {most} bytes in all: wait for less",
+            most + 1
+        );
+        assert!(found.ends_with(&told), "{other}: {found}");
+    }
+    // What goes on until something else ends has no number.
+    for endless in
+        ["kind = 'paced'\nsize = 100\nrate = '8kbit/s'", "kind = 'interactive'\nsizes = [10]"]
+    {
+        one(&text(&format!(
+            "{endless}\nuntil = 'main'\n\
+             [[traffic]]\nname = 'main'\nkind = 'bulk'\nfrom = 'a'\nto = 'b'\nstart_after = 't:1MB'"
+        )));
+    }
+}
