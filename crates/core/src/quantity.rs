@@ -75,16 +75,17 @@ impl FromStr for Rate {
             finest: "1 bit/s",
         };
         ambiguous_rate(text)?;
-        let bits = reading.exact(text, rate_unit)?;
-        if !(1..=RATE_MAX).contains(&bits) {
-            return Err(ParseError::Range {
-                what: "rate",
-                found: text.trim().to_string(),
-                lowest: Rate(1).to_string(),
-                highest: Rate(RATE_MAX).to_string(),
-            });
+        let outside = || ParseError::Range {
+            what: "rate",
+            found: text.trim().to_string(),
+            lowest: Rate(1).to_string(),
+            highest: Rate(RATE_MAX).to_string(),
+        };
+        match reading.exact(text, rate_unit) {
+            Ok(bits) if (1..=RATE_MAX).contains(&bits) => Ok(Rate(bits)),
+            Ok(_) | Err(ParseError::Range { .. }) => Err(outside()),
+            Err(other) => Err(other),
         }
-        Ok(Rate(bits))
     }
 }
 
@@ -137,11 +138,11 @@ fn prefix_factor(prefix: &str) -> Option<u64> {
 impl FromStr for Size {
     type Err = ParseError;
 
-    /// Reads `1500`, `1500B`, `32KiB`, `1MB`. `KB`, `MB`, `GB` are powers of 1000, `KiB` … of 1024.
+    /// Reads `1500`, `1500B`, `32KiB`, `1MB`. `KB`, `MB`, `GB`, `TB` are powers of 1000, `KiB` … of 1024.
     fn from_str(text: &str) -> Result<Size, ParseError> {
         let reading = Reading {
             what: "size",
-            allowed: "B, kB, MB, GB, KiB, MiB, GiB",
+            allowed: "B, kB, MB, GB, TB, KiB, MiB, GiB, TiB",
             example: "32KiB",
             finest: "1 byte",
         };
@@ -151,9 +152,11 @@ impl FromStr for Size {
                 "kb" => Some(1_000),
                 "mb" => Some(1_000_000),
                 "gb" => Some(1_000_000_000),
+                "tb" => Some(1_000_000_000_000),
                 "kib" => Some(1 << 10),
                 "mib" => Some(1 << 20),
                 "gib" => Some(1 << 30),
+                "tib" => Some(1 << 40),
                 _ => None,
             })
             .map(Size)
@@ -210,6 +213,10 @@ mod tests {
         {
             assert!(text.parse::<Rate>().is_err(), "{text}");
         }
+        for text in ["0bit", "99999tbit", "999999999999999999999999gbit"] {
+            let told = text.parse::<Rate>().unwrap_err().to_string();
+            assert!(told.ends_with("a rate lies between 1bit/s and 10000Gbit/s"), "{told}");
+        }
         assert_eq!("1544kbit".parse::<Rate>().unwrap().to_string(), "1.544Mbit/s");
     }
 
@@ -220,9 +227,13 @@ mod tests {
         {
             assert_eq!(text.parse::<Size>().unwrap().bytes(), bytes, "{text}");
         }
-        let units = ["B", "kB", "MB", "GB", "KiB", "MiB", "GiB"];
+        let units = ["B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"];
         let bytes = units.map(|unit| format!("3{unit}").parse::<Size>().unwrap().bytes() / 3);
-        assert_eq!(bytes, [1, 1000, 1_000_000, 1_000_000_000, 1 << 10, 1 << 20, 1 << 30]);
+        let decimal = [1, 1000, 1_000_000, 1_000_000_000, 1_000_000_000_000];
+        assert_eq!(
+            (&bytes[..5], &bytes[5..]),
+            (&decimal[..], &[10, 20, 30, 40].map(|it| 1 << it)[..])
+        );
         for text in ["", "12 parsecs", "-1", "0.5B"] {
             assert!(text.parse::<Size>().is_err(), "{text}");
         }

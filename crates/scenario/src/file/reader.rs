@@ -5,7 +5,7 @@ use super::schema::{Key, Kind, Need, Table};
 use super::tree::{Node, Value};
 use crate::Cost;
 use std::str::FromStr;
-use trunkline_core::{Probability, Rate, Size, Span};
+use trunkline_core::{ParseError, Probability, Rate, Size, Span};
 use trunkline_path::ByteTime;
 
 /// A table that is being read.
@@ -307,8 +307,17 @@ where
     text.parse().map_err(|error: T::Err| complaint(value, &error.to_string()))
 }
 
+/// The same of a quantity. What no such quantity can hold is outside the range of the key.
+fn quantity<T: FromStr<Err = ParseError>>(value: &Value, kind: &Kind) -> Result<T, String> {
+    let Some(text) = value.scalar() else { return mistaken(value, kind) };
+    match text.parse() {
+        Err(ParseError::Range { .. }) => mistaken(value, kind),
+        read => read.map_err(|error| complaint(value, &error.to_string())),
+    }
+}
+
 pub(super) fn span(value: &Value, kind: &Kind) -> Result<Span, String> {
-    let span = parsed(value, kind)?;
+    let span = quantity(value, kind)?;
     match kind.range_of_spans() {
         Some((least, most)) if !(least..=most).contains(&span) => mistaken(value, kind),
         _ => Ok(span),
@@ -316,7 +325,7 @@ pub(super) fn span(value: &Value, kind: &Kind) -> Result<Span, String> {
 }
 
 pub(super) fn size(value: &Value, kind: &Kind) -> Result<u64, String> {
-    let size = parsed::<Size>(value, kind)?.bytes();
+    let size = quantity::<Size>(value, kind)?.bytes();
     match kind.range() {
         Some((least, most)) if !(least..=most).contains(&size) => mistaken(value, kind),
         _ => Ok(size),

@@ -63,3 +63,31 @@ fn a_start_behind_more_than_is_sent_is_refused() {
         )));
     }
 }
+
+/// The range of the key, however far beyond it the value is.
+#[test]
+fn a_value_far_beyond_its_range_is_told_the_range() {
+    for rate in ["0bit/s", "20000Gbit/s", "999999999999999999999999Gbit/s"] {
+        let found = wrong(&format!("kind = 'paced'\nsize = 100\nrate = '{rate}'"));
+        let told = "which is out of range: a rate lies between 1bit/s and 10000Gbit/s";
+        assert_eq!(found, format!("t.toml:15: traffic.t.rate: found \"{rate}\", {told}"));
+    }
+    for duration in ["0s", "169h", "999999999999999999999999h"] {
+        let found = wrong(&format!("kind = 'greedy'\nduration = '{duration}'"));
+        let told = "give a time from 1ns to 604800s, such as \"250ms\"";
+        assert_eq!(found, format!("t.toml:14: traffic.t.duration: found \"{duration}\": {told}"));
+    }
+    for bytes in ["2TB", "999999999999999999999999GB"] {
+        let found = wrong(&format!("kind = 'bulk'\nbytes = '{bytes}'"));
+        let told = "give bytes from 0 to 1000000000000, such as 1024 or \"1KiB\"";
+        assert_eq!(found, format!("t.toml:14: traffic.t.bytes: found \"{bytes}\": {told}"));
+    }
+}
+
+/// The reference page gives ranges to 1 TB and 1 TiB.
+#[test]
+fn sizes_are_written_in_terabytes_too() {
+    one(&text("kind = 'bulk'\nbytes = '1TB'"));
+    let board = "[interface.x]\nmemory = '1TiB'\n";
+    one(&format!("{board}{}", text("kind = 'bulk'")));
+}

@@ -393,7 +393,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("start_after = \"load:1kB\"", "start_after = \"lode\"",
      "t1.toml:46: traffic.keys.start_after: found \"lode\", which is no other traffic: use load"),
     ("start_after = \"load:1kB\"", "start_after = \"load:1 parsec\"",
-     "t1.toml:46: traffic.keys.start_after: found \"1 parsec\", which has the unknown unit 'parsec': a size takes one of B, kB, MB, GB, KiB, MiB, GiB, such as 32KiB"),
+     "t1.toml:46: traffic.keys.start_after: found \"1 parsec\", which has the unknown unit 'parsec': a size takes one of B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, such as 32KiB"),
     ("start_after = \"load:1kB\"", "start_after = \"load:0\"",
      "t1.toml:46: traffic.keys.start_after: found \"load:0\": give at least 1 byte, or start = \"0\""),
     ("start_after = \"load:1kB\"", "start_after = \"load:2MB\"",
