@@ -137,8 +137,8 @@ pub struct ProtocolEntry {
     /// One end with settings that fit the keys' ranges.
     ///
     /// # Errors
-    /// Which settings do not go together, and what does.
-    pub build: fn(&Values) -> Result<Box<dyn Protocol>, String>,
+    /// Which key does not go with the others, and what does.
+    pub build: fn(&Values) -> Result<Box<dyn Protocol>, Unfit>,
     /// Whether each message opens a connection of its own, so that one more, though it is empty, takes round trips.
     pub connects_for_each: bool,
     /// The way in which it cuts the user's data.
@@ -148,6 +148,29 @@ pub struct ProtocolEntry {
     /// # Errors
     /// Why no formula covers it.
     pub formula: fn(&Values, &Circumstances) -> Result<Formula, String>,
+}
+
+/// The reason why a key's value, though in its range, cannot be had, or not with those of the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfit {
+    /// The key.
+    pub key: &'static str,
+    /// What is wrong with its value, and what to give.
+    pub why: String,
+}
+
+impl Unfit {
+    /// Of the value of `key`.
+    pub fn new(key: &'static str, why: impl Into<String>) -> Unfit {
+        Unfit { key, why: why.into() }
+    }
+}
+
+/// The key, and what is wrong with its value.
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.key, self.why)
+    }
 }
 
 impl PartialEq for ProtocolEntry {

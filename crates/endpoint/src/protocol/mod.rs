@@ -19,6 +19,7 @@ use trunkline_host::urp_settings;
 use trunkline_host::wire::{DatagramWire, FrameWire, UrpWire, Wired};
 use trunkline_measure::Waiting;
 use trunkline_scenario::{Transport, UDP_HEADER};
+use trunkline_transport::protocol::Unfit;
 
 /// One system write.
 #[derive(Debug)]
@@ -196,8 +197,9 @@ fn wired(own: &EndPlan, theirs: &Transport) -> Result<Box<dyn Wired>, EndpointEr
             })
         }
         Transport::Listed(listed) => {
-            let protocol = listed.entry.build;
-            Box::new(FrameWire::new(protocol(&listed.values).map_err(EndpointError::Transport)?))
+            let protocol = (listed.entry.build)(&listed.values);
+            let wrong = |unfit: Unfit| EndpointError::Transport(unfit.to_string());
+            Box::new(FrameWire::new(protocol.map_err(wrong)?))
         }
         Transport::Datagram | Transport::Udp | Transport::Tcp(_) => {
             Box::new(DatagramWire::new(header(&own.transport), header(theirs)))

@@ -79,7 +79,10 @@ pub(super) fn read(
     let Some(schema) = schema else { return Ok(Transport::Listed(listed)) };
     let table = table.read_as(schema);
     given(&table, entry.keys, &mut listed.values)?;
-    (entry.build)(&listed.values).map_err(|problem| table.wrong("kind", problem))?;
+    (entry.build)(&listed.values).map_err(|unfit| match table.has(unfit.key) {
+        true => table.found(unfit.key, &unfit.why),
+        false => table.wrong("kind", unfit.to_string()),
+    })?;
     Ok(Transport::Listed(listed))
 }
 

@@ -91,3 +91,30 @@ fn sizes_are_written_in_terabytes_too() {
     let board = "[interface.x]\nmemory = '1TiB'\n";
     one(&format!("{board}{}", text("kind = 'bulk'")));
 }
+
+/// Where one key of a protocol does not go with another, the complaint stands at one that was written.
+#[test]
+fn keys_of_protocols_that_do_not_go_together_are_named() {
+    for (transport, told) in [
+        (
+            "kind = 'netblt', rate = '1bit/s'",
+            "transport.rate: found \"1bit/s\": it is less than a packet in 65 s: give a higher one or a smaller packet",
+        ),
+        (
+            "kind = 'netblt', interval = '1500us'",
+            "transport.interval: found \"1500us\": give whole milliseconds",
+        ),
+        (
+            "kind = 'netblt', death = '10500ms'",
+            "transport.death: found \"10500ms\": give whole seconds",
+        ),
+        ("kind = 'netblt', packets = 65536, frame = 65000", "transport.packets: found 65536: "),
+        (
+            "kind = 'selective-repeat', buffer = 3",
+            "transport.buffer: found 3: it is below frames = 4, of which each may come behind a gap: give buffer = 4 or more, or fewer frames",
+        ),
+    ] {
+        let found = wrong(&format!("kind = 'bulk'\ntransport = {{ {transport} }}"));
+        assert!(found.starts_with(&format!("t.toml:14: traffic.t.{told}")), "{transport}: {found}");
+    }
+}

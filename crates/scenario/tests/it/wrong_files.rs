@@ -305,7 +305,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("transport = { kind = \"urp\", block = 1024, outstanding = 7 }", "transport = { kind = \"go-back-n\", frames = 0 }",
      "t1.toml:37: traffic.load.transport.frames: found 0: give a whole number from 1 to 65536"),
     ("transport = { kind = \"urp\", block = 1024, outstanding = 7 }", "transport = { kind = \"selective-repeat\", buffer = 3 }",
-     "t1.toml:37: traffic.load.transport.kind: buffer = 3 is below frames = 4, of which each may come behind a gap: give buffer = 4 or more, or fewer frames"),
+     "t1.toml:37: traffic.load.transport.buffer: found 3: it is below frames = 4, of which each may come behind a gap: give buffer = 4 or more, or fewer frames"),
     ("transport = { kind = \"urp\", block = 1024, outstanding = 7 }", "transport = \"datagram\"",
      "t1.toml:37: traffic.load.transport: found \"datagram\": bulk traffic waits for answers, which datagrams have not: use another transport, or kind = \"paced\""),
     ("outstanding = 7", "profile = \"linux\"",

@@ -205,7 +205,8 @@ impl ProtocolEnd {
                 Err(wrong(text.into()))
             }
             (Transport::Listed(listed), _) => {
-                let protocol = (listed.entry.build)(&listed.values).map_err(wrong)?;
+                let protocol = (listed.entry.build)(&listed.values);
+                let protocol = protocol.map_err(|unfit| wrong(unfit.to_string()))?;
                 Ok((ProtocolEnd::Listed(protocol), 0))
             }
             (Transport::Datagram, _) => Ok((datagrams(0), 0)),

@@ -1,7 +1,7 @@
 //! Selective repeat: a window of frames, each answered and repeated by itself.
 
 use super::{Arq, FRAME, RATE, Rule, Settings, TIMEOUT, formula, shape};
-use crate::protocol::{ProtocolEntry, ProtocolKey, Takes};
+use crate::protocol::{ProtocolEntry, ProtocolKey, Takes, Unfit};
 
 /// Selective repeat: utilisation (1 − p) min(1, N / (1 + 2a)).
 pub static SELECTIVE_REPEAT: ProtocolEntry = ProtocolEntry {
@@ -9,8 +9,11 @@ pub static SELECTIVE_REPEAT: ProtocolEntry = ProtocolEntry {
     help: "A window of frames, each answered by itself; a lost frame alone is sent again",
     keys: &[FRAME, FRAMES, BUFFER, TIMEOUT, RATE],
     build: |values| match (values.number("buffer"), values.number("frames")) {
-        (buffer @ 1.., frames) if buffer < frames => Err(format!(
-            "buffer = {buffer} is below frames = {frames}, of which each may come behind a gap: give buffer = {frames} or more, or fewer frames"
+        (buffer @ 1.., frames) if buffer < frames => Err(Unfit::new(
+            "buffer",
+            format!(
+                "it is below frames = {frames}, of which each may come behind a gap: give buffer = {frames} or more, or fewer frames"
+            ),
         )),
         _ => Ok(Arq::boxed(Rule::Selective, &Settings::of(values))),
     },

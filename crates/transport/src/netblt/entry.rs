@@ -4,7 +4,8 @@ use super::habits::{Habits, RateLaw};
 use super::host::Netblt;
 use super::terms::{Limits, MEMORY};
 use super::wire::{Burst, Dialect, Terms};
-use crate::protocol::{Circumstances, Formula, ProtocolEntry, ProtocolKey, Shape, Takes, Values};
+use crate::protocol::{Circumstances, Formula, ProtocolEntry, ProtocolKey};
+use crate::protocol::{Shape, Takes, Unfit, Values};
 use trunkline_core::Span;
 
 /// NETBLT, by name `netblt`.
@@ -17,9 +18,9 @@ pub static NETBLT: ProtocolEntry = ProtocolEntry {
         whole(values, "interval", Span::from_millis(1), "milliseconds")?;
         whole(values, "death", Span::from_secs(1), "seconds")?;
         let (terms, habits) = (terms(values), habits(values)?);
-        terms
-            .narrowed(&Limits::default())
-            .map_err(|why| format!("frame × packets: {why}, {MEMORY} B"))?;
+        terms.narrowed(&Limits::default()).map_err(|why| {
+            Unfit::new("packets", format!("{why}, {MEMORY} B: give fewer, or a smaller frame"))
+        })?;
         Ok(Box::new(Netblt::new(terms, habits)))
     },
     connects_for_each: true,
@@ -89,10 +90,10 @@ const DEATH: ProtocolKey = ProtocolKey {
 };
 
 /// The field of a packet that a time goes into counts in `unit`s.
-fn whole(values: &Values, name: &str, unit: Span, units: &str) -> Result<(), String> {
-    match values.time(name) {
+fn whole(values: &Values, key: &'static str, unit: Span, units: &str) -> Result<(), Unfit> {
+    match values.time(key) {
         Some(time) if !time.as_nanos().is_multiple_of(unit.as_nanos()) => {
-            Err(format!("{name} = {time}: give whole {units}"))
+            Err(Unfit::new(key, format!("give whole {units}")))
         }
         _ => Ok(()),
     }
@@ -128,7 +129,7 @@ fn terms(values: &Values) -> Terms {
     }
 }
 
-fn habits(values: &Values) -> Result<Habits, String> {
+fn habits(values: &Values) -> Result<Habits, Unfit> {
     let rate = if burst(values).is_some() { RateLaw::Fixed } else { RateLaw::Adaptive };
     let cap = match values.rate("rate") {
         None => Burst { size: 1, interval: 0 },
@@ -137,9 +138,8 @@ fn habits(values: &Values) -> Result<Habits, String> {
             let size = (rate.bits_per_second() / 10).div_ceil(packet / 1000).clamp(1, 65_535);
             // Rounded up: no more is sent than that.
             let interval = (size * packet).div_ceil(rate.bits_per_second().max(1));
-            let interval = u16::try_from(interval).map_err(
-                |_| "rate: less than a packet in 65 s; give a higher one or a smaller packet",
-            )?;
+            let slow = "it is less than a packet in 65 s: give a higher one or a smaller packet";
+            let interval = u16::try_from(interval).map_err(|_| Unfit::new("rate", slow))?;
             Burst { size: size as u16, interval: interval.max(1) }
         }
     };
@@ -208,7 +208,7 @@ mod tests {
     fn times_that_packets_cannot_say_are_refused() {
         for pairs in ["interval=1900us", "interval=1.5ms", "death=10500ms"] {
             let told = (NETBLT.build)(&values(pairs)).unwrap_err();
-            assert!(told.ends_with("seconds"), "{pairs}: {told}");
+            assert!(pairs.contains(told.key) && told.why.ends_with("seconds"), "{pairs}: {told}");
         }
         for pairs in ["interval=2ms", "interval=1s,death=11s", "death=2min"] {
             (NETBLT.build)(&values(pairs)).unwrap();
