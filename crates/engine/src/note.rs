@@ -47,7 +47,7 @@ pub enum NoteKind {
     LeftOut,
     /// A run that was cut short.
     Cut,
-    /// A key or an axis of the scenario that does less than it says, or nothing.
+    /// A key or an axis of the scenario that does less than it says, or nothing, or that makes the run long.
     NoEffect,
     /// What an outside program told, or was told.
     Program,

@@ -1,9 +1,10 @@
-//! Keys that do less than what they say, or nothing.
+//! Keys that do less than what they say, or nothing, or that make a run take practically for ever.
 
 use crate::network::{Over, Ways};
 use crate::{Host, ProtocolPlace, Scenario, Traffic, Transport, UDP_HEADER, Workload};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use trunkline_core::Span;
 use trunkline_path::{DisciplineSpec, LinkSpec, MediumSpec, Schedule};
 use trunkline_transport::cstar::Frame;
 use trunkline_transport::tcp::{IP_HEADER, TCP_HEADER};
@@ -12,6 +13,8 @@ use trunkline_transport::tcp::{IP_HEADER, TCP_HEADER};
 const TRAILER: u32 = 4;
 /// The largest window of TCP without window scaling (RFC 9293 §3.1).
 const UNSCALED: u64 = 65_535;
+/// More intervals than this take a simulator many seconds.
+const MOST_INTERVALS: u64 = 10_000_000;
 /// The band of a traffic that names none.
 const LAST_BAND: u8 = 7;
 
@@ -50,7 +53,7 @@ impl About {
     }
 }
 
-/// A key that another one caps, or that changes nothing.
+/// A key that another one caps, that changes nothing, or that makes a run long.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Remark {
     /// The table in which the key stands.
@@ -83,7 +86,7 @@ impl About {
 }
 
 impl Scenario {
-    /// What is to be said of each key that another one caps, or that changes nothing in this cell.
+    /// What is to be said of each key that another one caps, or that changes nothing or makes a run long in this cell.
     pub fn remarks(&self) -> Vec<Remark> {
         let known = Ways::new(self);
         let traffic = self.traffic.iter().flat_map(|traffic| self.of_traffic(traffic, &known));
@@ -122,6 +125,8 @@ impl Scenario {
             senders(traffic),
             stagger(traffic),
             intervals(traffic),
+            self.crowded(traffic),
+            self.hasty(traffic, known),
             self.band(traffic, known),
             self.stopped(traffic, known),
         ];
@@ -181,6 +186,48 @@ impl Scenario {
                 }
             };
             format!("transport.block = {block} is capped to {piece}, the bytes of {what}: {remedy}")
+        })
+    }
+
+    /// Each interval is an event of the simulator, and a sample.
+    fn crowded(&self, traffic: &Traffic) -> Option<String> {
+        let Workload::Greedy { duration, warm_up, interval, .. } = traffic.workload else {
+            return None;
+        };
+        let measured = duration.min(self.stop_after).saturating_sub(warm_up);
+        let all = measured.scaled(traffic.count.into(), 1);
+        let made = all.as_nanos() / interval.as_nanos().max(1);
+        (made > MOST_INTERVALS).then(|| {
+            let least = Span::from_nanos(all.as_nanos().div_ceil(MOST_INTERVALS));
+            format!(
+                "interval = {interval} makes {made} intervals in all, and a run of so many takes long: give interval = {least} or more, or a shorter duration"
+            )
+        })
+    }
+
+    /// A time-out that is over before an answer can have come sends everything again and again.
+    fn hasty(&self, traffic: &Traffic, known: &Ways<'_>) -> Option<String> {
+        let timeout = match &*traffic.transport {
+            Transport::Urp(urp) => urp.timeout,
+            Transport::Listed(listed) => listed.values.time("timeout")?,
+            _ => return None,
+        };
+        let way = known.route(traffic, 0).ok()?;
+        let delay = |over: Over| match over {
+            Over::Link { link, reversed } => {
+                let wire = &self.links[link];
+                let spec = if reversed { &wire.backward } else { &wire.forward };
+                // A schedule may shorten it.
+                if spec.schedule == Schedule::default() { spec.delay } else { Span::ZERO }
+            }
+            // How far two stations are from each other is for the medium to say.
+            Over::Medium { .. } => Span::ZERO,
+        };
+        let least: Span = way.there.into_iter().chain(way.back).map(|hop| delay(hop.over)).sum();
+        (timeout < least).then(|| {
+            format!(
+                "transport.timeout = {timeout} is over before any answer can come, for the way there and back takes {least} at least: everything is sent or asked for again, and a run may take long; give a longer one"
+            )
         })
     }
 

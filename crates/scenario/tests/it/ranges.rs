@@ -118,3 +118,36 @@ fn keys_of_protocols_that_do_not_go_together_are_named() {
         assert!(found.starts_with(&format!("t.toml:14: traffic.t.{told}")), "{transport}: {found}");
     }
 }
+
+/// Runs of many events for nothing.
+#[test]
+fn times_too_short_for_their_traffic_are_told() {
+    let told = |traffic: &str| {
+        one(&text(traffic)).remarks().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let greedy = |interval: &str| told(&format!("kind = 'greedy'\ninterval = '{interval}'"));
+    assert_eq!(
+        greedy("10ns"),
+        [
+            "traffic.t.interval = 10ns makes 900000000 intervals in all, and a run of so many takes long: give interval = 900ns or more, or a shorter duration"
+        ]
+    );
+    assert_eq!(greedy("1ms"), [""; 0]);
+    for (transport, key) in [
+        ("kind = 'go-back-n', frames = 7, timeout = '1ns'", "1ns"),
+        ("kind = 'stop-and-wait', timeout = '19ms'", "19ms"),
+        ("kind = 'urp', timeout = '1us'", "1us"),
+    ] {
+        let found = told(&format!("kind = 'bulk'\ntransport = {{ {transport} }}"));
+        let told = format!(
+            "traffic.t.transport.timeout = {key} is over before any answer can come, for the way there and back takes 20ms at least: everything is sent or asked for again, and a run may take long; give a longer one"
+        );
+        assert_eq!(found, [told], "{transport}");
+    }
+    for transport in ["kind = 'go-back-n', timeout = '40ms'", "kind = 'urp', timeout = '40ms'"] {
+        assert_eq!(
+            told(&format!("kind = 'bulk'\nwrite = 4096\ntransport = {{ {transport} }}")),
+            [""; 0]
+        );
+    }
+}
