@@ -1,11 +1,11 @@
 //! Transfers that end, or begin anew, by what happens at the other end or on the disk.
 
 use crate::desk::{Desk, Done, Task};
-use crate::tests::{There, key, local, options, places, receiving};
+use crate::tests::{There, key, listens, local, options, places, receiving, same};
 use crate::words::{Answer, Offer};
 use crate::{
-    CHUNK, Control, Cut, MoverError, ReceiveOptions, Receiving, Secret, SendOptions, Sending, Sent,
-    receive, send,
+    CHUNK, Control, Cut, Got, MoverError, ReceiveOptions, Receiving, Secret, SendOptions, Sending,
+    Sent, keep_receiving, receive, send,
 };
 use std::fs;
 use std::io::Write;
@@ -34,6 +34,32 @@ fn a_refused_transfer_leaves_nothing() {
         assert!(there.end().unwrap_err().to_string().contains("is in the way"));
         assert_eq!(names(&inbox), ["file"]);
     }
+}
+
+/// Who mends the cause of a refusal and sends again is served by a receiver that goes on, however soon that is. (Until the refusal
+/// was forgotten it was told again, and nothing was looked at.)
+#[test]
+fn a_refusal_ends_with_its_cause() {
+    let (_dir, file, inbox) = places(1000);
+    fs::create_dir(&inbox).unwrap();
+    fs::write(inbox.join("file"), "mine").unwrap();
+    let (to, address) = channel();
+    let (results, result) = channel();
+    let control = Arc::new(Control::default());
+    let (ours, options_there) = (Arc::clone(&control), receiving(local(), &inbox, key(), false));
+    let there = spawn(move || {
+        let each = &mut |got: Result<Got, MoverError>| results.send(got.is_ok()).unwrap();
+        keep_receiving(options_there, &ours, &mut |what| listens(&to, what), each)
+    });
+    let options = options(&file, address.recv().unwrap(), key());
+    let refused = send_within(&options, &mut |_| {}).unwrap_err().to_string();
+    assert!(refused.contains("exists"), "{refused}");
+    fs::remove_file(inbox.join("file")).unwrap();
+    send_within(&options, &mut |_| {}).unwrap();
+    control.stop();
+    there.join().unwrap().unwrap();
+    assert_eq!(result.iter().collect::<Vec<_>>(), [false, true]);
+    same(&file, &inbox);
 }
 
 /// A receiver whose disk fails does not say that its sender has gone and is waited for: it was sent away.

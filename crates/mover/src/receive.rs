@@ -123,6 +123,15 @@ struct Pending {
     came: Vec<Time>,
 }
 
+/// A failure of this end.
+struct Failed {
+    why: MoverError,
+    /// Until when its sender can still be told.
+    until: Time,
+    /// The number of the first session that began after it.
+    next: u64,
+}
+
 /// What has come that is not of the connection at work.
 enum News {
     /// Somebody's first words, or nonsense, and when they came.
@@ -164,7 +173,7 @@ struct End {
     /// How it ended, well or not, and until when its sender can still be told.
     finished: Option<(Got, Time)>,
     last_word: Option<LastWord>,
-    failed: Option<(MoverError, Time)>,
+    failed: Option<Failed>,
     story: Story,
 }
 
@@ -240,8 +249,8 @@ impl End {
             {
                 return Ok(got.clone());
             }
-            if let Some((error, _)) = self.failed.take_if(|(_, until)| *until <= now) {
-                return Err(error);
+            if let Some(failed) = self.failed.take_if(|it| it.until <= now) {
+                return Err(failed.why);
             }
             self.rest(now);
         }
@@ -381,7 +390,8 @@ impl End {
                 // What fails behind it fails because of it.
                 if self.failed.is_none() {
                     self.give_up(&error.to_string());
-                    self.failed = Some((error.into(), now + LINGER));
+                    let (why, until) = (error.into(), now + LINGER);
+                    self.failed = Some(Failed { why, until, next: self.next_session });
                 }
             }
         }

@@ -56,7 +56,7 @@ pub(crate) fn receiving(
     ReceiveOptions { directory, listen, secret, manner, memory, replace }
 }
 
-fn listens(to: &Sender<SocketAddr>, what: &Receiving) {
+pub(crate) fn listens(to: &Sender<SocketAddr>, what: &Receiving) {
     if let Receiving::Listen { address } = what {
         to.send(*address).unwrap();
     }

@@ -1,6 +1,6 @@
 //! What senders ask for as they open connections, and what they are answered.
 
-use super::{End, MOST_COPIES, MOST_MANIFEST, MOST_PAST, Pending, REREAD, SOON};
+use super::{End, Failed, MOST_COPIES, MOST_MANIFEST, MOST_PAST, Pending, REREAD, SOON};
 use crate::CHUNK;
 use crate::desk::Task;
 use crate::incoming::{Current, Stream};
@@ -34,20 +34,20 @@ impl End {
             return;
         }
         let ask = Ask::read(&terms.text);
-        if self.is_for_another(ask.as_ref()) {
+        if self.begins_another(guest, ask.as_ref()) {
             // It says so again, when the one that has ended is forgotten.
             self.finished.iter_mut().for_each(|it| it.1 = now);
-            self.failed.iter_mut().for_each(|it| it.1 = now);
+            self.failed.iter_mut().for_each(|it| it.until = now);
             return;
         }
         self.past.push_back(terms.uid);
         if self.past.len() > MOST_PAST {
             self.past.pop_front();
         }
-        if let Some((error, until)) = &mut self.failed {
+        if let Some(Failed { why, until, .. }) = &mut self.failed {
             // The sender knows; it may ask once more if this gets lost.
             *until = (*until).min(now + SOON);
-            let mut why = error.to_string().into_bytes();
+            let mut why = why.to_string().into_bytes();
             why.truncate(MOST_TEXT);
             self.past.pop_back();
             return self.tell_guest(guest, ports, &Packet::Refused(why), &[]);
@@ -61,14 +61,16 @@ impl End {
         self.asked(now, pending, &ask, tell);
     }
 
-    /// Whether a receiver that goes on is offered another transfer while one that has ended is in hand.
-    fn is_for_another(&self, ask: Option<&Ask>) -> bool {
+    /// Whether a receiver that goes on, with a transfer that has ended in hand, is offered another, or the one that failed anew. That
+    /// is anew in a session that began after the failure: in an earlier one the word of the failure may be lost.
+    fn begins_another(&self, guest: u64, ask: Option<&Ask>) -> bool {
         let has_ended = self.finished.is_some() || self.failed.is_some();
-        let is_other = |ask: &Ask| match ask {
-            Ask::Offer(offer) => !self.story.is_about(&offer.identity),
+        let is_anew = self.failed.as_ref().is_some_and(|it| guest >= it.next);
+        let is_new = |ask: &Ask| match ask {
+            Ask::Offer(offer) => is_anew || !self.story.is_about(&offer.identity),
             _ => false,
         };
-        self.is_kept && has_ended && ask.is_some_and(is_other)
+        self.is_kept && has_ended && ask.is_some_and(is_new)
     }
 
     /// Does what a sender asks for.

@@ -17,8 +17,8 @@ impl End {
         if let Some((got, _)) = self.finished.take() {
             return Ok(got);
         }
-        if let Some((error, _)) = self.failed.take() {
-            return Err(error);
+        if let Some(failed) = self.failed.take() {
+            return Err(failed.why);
         }
         // A sender that waits for the end asks only now and then.
         if self.pending.is_none() {
