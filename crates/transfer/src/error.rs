@@ -149,6 +149,20 @@ pub enum TransferError {
     /// Chunks on the disk that are not as they were confirmed; they are missing again.
     #[error("{0} chunks were lost when the machine stopped: run again to receive them")]
     Damaged(u64),
+    /// Parts that are gone or cut off, whose chunks are missing again.
+    #[error(
+        "{chunks} chunks are gone from {}: run again to receive them, and leave it alone",
+        shown(path)
+    )]
+    Vanished {
+        /// Chunks.
+        chunks: u64,
+        /// The transfer's own directory.
+        path: PathBuf,
+    },
+    /// The transfer's own directory is not where it was.
+    #[error("{} was removed while the transfer went on: run again to receive it anew", shown(.0))]
+    Removed(PathBuf),
     /// A file is gone whose transfer was about to end.
     #[error("{} is gone, though it was whole: send again from the beginning", shown(.0))]
     Gone(PathBuf),

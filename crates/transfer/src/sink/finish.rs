@@ -44,7 +44,7 @@ impl Sink {
     /// it. `progress(done, all)` counts entries.
     ///
     /// # Errors
-    /// Chunks that are missing, or were lost when the machine stopped, and are missing now; another root; names that
+    /// Chunks that are missing, or were lost when the machine stopped or somebody deleted them, and are missing now; another root; names that
     /// were taken meanwhile; whatever the system refuses; a [halt](Sink::heed). All data are kept then.
     pub fn finish(
         &mut self,
@@ -67,7 +67,7 @@ impl Sink {
         }
         self.known()?;
         match self.contents.finishing {
-            None => self.seal(root)?,
+            None => self.home.check().and_then(|()| self.seal(root))?,
             Some(kept) if kept != *root => return Err(TransferError::Root),
             Some(_) => {}
         }
@@ -90,13 +90,14 @@ impl Sink {
         }
         // A part that was deleted may be open still: it is not to take data once more.
         self.parts.close();
-        let lost = match self.verify()? {
-            0 => self.complete()?,
+        let damaged = self.verify()?;
+        if damaged > 0 {
             // Writing them again gives their parts their size.
-            lost => lost,
-        };
-        if lost > 0 {
-            return Err(TransferError::Damaged(lost));
+            return Err(TransferError::Damaged(damaged));
+        }
+        let chunks = self.complete()?;
+        if chunks > 0 {
+            return Err(TransferError::Vanished { chunks, path: self.journal_path() });
         }
         if self.root() != Some(*root) {
             return Err(TransferError::Root);

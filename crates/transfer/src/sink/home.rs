@@ -67,6 +67,15 @@ impl Home {
         &self.path
     }
 
+    /// Fails if the transfer's directory is not where it was: what is written there is nobody's any more.
+    pub fn check(&self) -> Result<(), TransferError> {
+        match is_still(&self.top, &self.name, &self.own) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(TransferError::Removed(self.path.clone())),
+            Err(error) => Err(TransferError::at("look at", &self.path, error)),
+        }
+    }
+
     /// Returns the octets of a file in the transfer's directory; `None` if there is none.
     pub fn load(&self, name: &str) -> Result<Option<Vec<u8>>, TransferError> {
         let loaded = load(&self.own, name, &self.path.join(name))?;

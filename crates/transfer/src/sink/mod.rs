@@ -161,8 +161,8 @@ impl Sink {
     /// the same data is left as it is.
     ///
     /// # Errors
-    /// No manifest yet; a chunk beyond the last or of another length; a transfer that is being finished; a full disk
-    /// and whatever else the system refuses. After an error the chunk is as it was before, or missing.
+    /// No manifest yet; a chunk beyond the last or of another length; a transfer that is being finished, or whose own directory
+    /// somebody has removed; a full disk and whatever else the system refuses. After an error the chunk is as it was before, or missing.
     pub fn write(&mut self, index: u64, data: &[u8]) -> Result<(), TransferError> {
         let chunks = self.chunks();
         let known = self.known.as_ref().ok_or(TransferError::NoManifest)?;
@@ -181,6 +181,7 @@ impl Sink {
         if self.contents.finishing.is_some() || self.is_over {
             return Err(TransferError::Finished);
         }
+        self.home.check()?;
         if kept.is_some_and(|kept| kept.hash != hash) {
             // Half of it may be overwritten when the machine or the process stops.
             self.record(&Record::Lost(index))?;

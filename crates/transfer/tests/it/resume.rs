@@ -113,11 +113,54 @@ fn a_part_that_somebody_deleted_comes_again() {
     fs::remove_file(receiver.journal_path().join("parts/2")).unwrap();
     let root = root_of(&mut source, 5, CHUNK);
     let damaged = receiver.finish(&root, &mut |_, _| {});
-    assert!(matches!(damaged, Err(TransferError::Damaged(2))), "{damaged:?}");
+    assert!(matches!(damaged, Err(TransferError::Vanished { chunks: 2, .. })), "{damaged:?}");
     assert_eq!(receiver.missing(), [1..3], "the chunks of b");
     copy(&mut source, &mut receiver, CHUNK, 1..3).unwrap();
     receiver.finish(&root, &mut |_, _| {}).expect("an end");
     assert_eq!(look(to.path()), look(from.path()));
+}
+
+/// Who removes the transfer's directory is told so with the next chunk. (Everything was taken into deleted files, and the end blamed
+/// the machine.)
+#[test]
+fn a_directory_that_somebody_removed_is_named_at_once() {
+    let (from, to) = (tempdir().unwrap(), tempdir().unwrap());
+    let path = from.path().join("file");
+    make(&path, &Node::File(5000, vec![(0, vec![1; 5000])], 0o600), 1_000_000_000);
+    let (manifest, mut source) = scan(&path);
+    for at_end in [false, true] {
+        let mut receiver = sink(to.path(), &manifest, CHUNK);
+        copy(&mut source, &mut receiver, CHUNK, 0..if at_end { 5 } else { 3 }).unwrap();
+        let own = receiver.journal_path();
+        fs::remove_dir_all(&own).unwrap();
+        let root = root_of(&mut source, 5, CHUNK);
+        let told = match at_end {
+            false => copy(&mut source, &mut receiver, CHUNK, [3]).unwrap_err(),
+            true => receiver.finish(&root, &mut |_, _| {}).unwrap_err(),
+        };
+        let said = told.to_string();
+        assert!(said.contains(own.to_str().unwrap()) && said.contains("removed"), "{said}");
+    }
+    assert_eq!(fs::read_dir(to.path()).unwrap().count(), 0);
+}
+
+/// A part that goes is lost, and not the machine's stop.
+#[test]
+fn what_somebody_deleted_is_not_blamed_on_the_machine() {
+    let (from, to) = (tempdir().unwrap(), tempdir().unwrap());
+    let path = from.path().join("file");
+    make(&path, &Node::File(5000, vec![(0, vec![1; 5000])], 0o600), 1_000_000_000);
+    let (manifest, mut source) = scan(&path);
+    let mut receiver = sink(to.path(), &manifest, CHUNK);
+    copy(&mut source, &mut receiver, CHUNK, 0..5).unwrap();
+    fs::remove_file(receiver.journal_path().join("parts/0")).unwrap();
+    let root = root_of(&mut source, 5, CHUNK);
+    let told = receiver.finish(&root, &mut |_, _| {}).unwrap_err().to_string();
+    let own = receiver.journal_path();
+    assert!(
+        told.starts_with("5 chunks are gone from") && told.contains(own.to_str().unwrap()),
+        "{told}"
+    );
 }
 
 /// A part that is gone or cut off has its size again with the next chunk of it. What it has lost comes again.
