@@ -8,7 +8,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 const LOCK: &str = "lock";
@@ -98,9 +98,10 @@ impl Home {
     }
 
     /// Deletes what an ended transfer left. What cannot be deleted takes room and harms nothing: the next receiver of
-    /// the transfer tries again.
+    /// the transfer tries again. The receiver's directory may have another name by now.
     fn sweep(&self) {
-        let _ = std::fs::remove_dir_all(self.directory.join(self.gone()));
+        let top = self.top.as_raw_fd();
+        let _ = std::fs::remove_dir_all(format!("/proc/self/fd/{top}/{}", self.gone()));
     }
 
     fn gone(&self) -> String {

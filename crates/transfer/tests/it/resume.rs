@@ -163,6 +163,25 @@ fn what_somebody_deleted_is_not_blamed_on_the_machine() {
     );
 }
 
+/// The receiver's directory may get another name meanwhile, and its path may be as long as paths can be: nothing is left of the
+/// transfer but what was sent.
+#[test]
+fn nothing_is_left_in_a_directory_that_was_renamed() {
+    let (from, to) = (tempdir().unwrap(), tempdir().unwrap());
+    let path = from.path().join("file");
+    make(&path, &Node::File(5000, vec![(0, vec![1; 5000])], 0o600), 1_000_000_000);
+    let (manifest, mut source) = scan(&path);
+    let (inbox, renamed) = (to.path().join("inbox"), to.path().join("renamed"));
+    fs::create_dir(&inbox).unwrap();
+    let mut receiver = sink(&inbox, &manifest, CHUNK);
+    copy(&mut source, &mut receiver, CHUNK, 0..5).unwrap();
+    fs::rename(&inbox, &renamed).unwrap();
+    let root = root_of(&mut source, 5, CHUNK);
+    receiver.finish(&root, &mut |_, _| {}).expect("an end");
+    let left = fs::read_dir(&renamed).unwrap().map(|it| it.unwrap().file_name());
+    assert_eq!(left.collect::<Vec<_>>(), ["file"]);
+}
+
 /// A part that is gone or cut off has its size again with the next chunk of it. What it has lost comes again.
 #[test]
 fn a_part_that_goes_before_the_transfer_is_taken_up_comes_again() {
