@@ -334,10 +334,15 @@ fn wanted(offer: &Offer, sink: &Sink) -> Wanted {
     };
     let (bytes, name, ranges) = (manifest.stream_bytes(), manifest.name(), sink.missing());
     let missing: u64 = ranges.iter().map(|it| it.end - it.start).sum();
-    let had = bytes.saturating_sub(missing.saturating_mul(offer.cut.chunk.into()));
+    // The last chunk may be short.
+    let is_last_there = ranges.last().is_none_or(|it| it.end < sink.chunks());
+    let chunk = u64::from(offer.cut.chunk);
+    let there = (sink.chunks() - missing).saturating_mul(chunk);
+    let short = sink.chunks().saturating_mul(chunk).saturating_sub(bytes);
+    let had = if is_last_there { there.saturating_sub(short) } else { there };
     let answer = match ranges.is_empty() {
         true => Answer::Whole,
-        false => Answer::Want { ranges, missing },
+        false => Answer::Want { ranges, missing, had: Some(had) },
     };
     Wanted { offer, answer, had, bytes, name }
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::spawn;
 use std::time::Duration;
-use trunkline_transfer::{Manifest, TransferError, root};
+use trunkline_transfer::{Manifest, Sink, TransferError, root};
 
 /// The names in a directory.
 fn names(directory: &Path) -> Vec<String> {
@@ -101,6 +101,33 @@ fn a_failure_is_told_although_it_is_stopped() {
     there.control.stop();
     let told = there.end().unwrap_err().to_string();
     assert!(told.contains("is in the way"), "{told}");
+}
+
+/// Both ends know to the octet what was there before, whether the short last chunk was or not, and however many gaps there are.
+#[test]
+fn both_ends_count_what_was_there_before() {
+    let octets = 100 * 10_944 - 3000;
+    assert_eq!(Cut::of(octets), Cut { chunk: 10_944, each: 1 });
+    // The chunks that are there, and their octets.
+    let alternate: Vec<u64> = (0..99).step_by(2).collect();
+    for (there, had) in [(vec![1], 10_944), (vec![99], 7944), (alternate, 50 * 10_944)] {
+        let (_dir, file, inbox) = places(octets as usize);
+        fs::create_dir(&inbox).unwrap();
+        let (manifest, mut source) = Manifest::scan(&[file.clone()], &mut |_, _| {}).unwrap();
+        let mut sink = Sink::open(&inbox, manifest.identity(), 10_944).unwrap();
+        sink.set_manifest(&manifest.encode(), false).unwrap();
+        let mut data = Vec::new();
+        for number in there {
+            source.read(number, 10_944, &mut data).unwrap();
+            sink.write(number, &data).unwrap();
+        }
+        drop(sink);
+        let there = There::start(&inbox, key(), false);
+        let sent = send_within(&options(&file, there.address, key()), &mut |_| {}).unwrap();
+        let got = there.end().unwrap();
+        same(&file, &inbox);
+        assert_eq!((sent.had, got.bytes - got.moved), (had, had));
+    }
 }
 
 /// A receiver that is stopped while it puts many files in place does not go on with that until they all are, and tells its sender,

@@ -422,7 +422,7 @@ impl End {
             Answer::Want { .. } => {
                 // Only as many ranges as were told.
                 let told = Answer::read(&answer.text());
-                let Some(Answer::Want { ranges, missing }) = told else { return };
+                let Some(Answer::Want { ranges, missing, .. }) = told else { return };
                 let list = ranges.into_iter().flatten().collect();
                 let stream = Stream::chunks(offer.cut, list, missing);
                 self.accept(now, &pending, &answer, stream);

@@ -238,26 +238,26 @@ impl Mover<'_> {
             let Some((mut connection, text)) = self.flow.open(session, &offer, is_long)? else {
                 return Ok(Outcome::Lost);
             };
-            let (head, list, missing) = match Answer::read(&text) {
+            let (head, list, missing, had) = match Answer::read(&text) {
                 Some(answer @ (Answer::All | Answer::Unfilled)) => {
                     let all = self.hashes.len() as u64;
                     let head = if answer == Answer::All { Head::Filled } else { Head::Unfilled };
-                    (Some(head), (0..all).collect(), all)
+                    (Some(head), (0..all).collect(), all, 0)
                 }
-                Some(Answer::Want { ranges, missing }) => {
+                Some(Answer::Want { ranges, missing, had }) => {
                     self.check(&ranges)?;
-                    (None, ranges.into_iter().flatten().collect(), missing)
+                    let lacks = missing.saturating_mul(self.flow.chunk.into());
+                    let had = had.unwrap_or(self.bytes.saturating_sub(lacks)).min(self.bytes);
+                    (None, ranges.into_iter().flatten().collect(), missing, had)
                 }
-                Some(Answer::Whole) => (None, Vec::new(), 0),
+                Some(Answer::Whole) => (None, Vec::new(), 0, self.bytes),
                 Some(Answer::Stopped) => return Err(MoverError::Gone(STOPPED.into())),
                 _ => return Err(MoverError::Broken("no answer to an offer")),
             };
-            if missing == 0 && head.is_none() {
-                self.had.get_or_insert(self.bytes);
-            }
+            self.had.get_or_insert(had);
             let job = self.job(list, missing);
             if head.is_some() || !job.list.is_empty() {
-                let sent = self.send_chunks(session, &mut connection, head, &job, missing)?;
+                let sent = self.send_chunks(session, &mut connection, head, &job, had)?;
                 if sent == Outcome::Lost {
                     return Ok(sent);
                 }
@@ -295,18 +295,16 @@ impl Mover<'_> {
         left.min(self.cut.chunk.into())
     }
 
-    /// Sends chunks, behind the manifest if that is wanted too.
+    /// Sends chunks, behind the manifest if that is wanted too, to a receiver that has so many octets.
     fn send_chunks(
         &mut self,
         session: &mut Session,
         connection: &mut Connection,
         head: Option<Head>,
         job: &Job,
-        missing: u64,
+        had: u64,
     ) -> Result<Outcome, MoverError> {
         let (all, cut) = (self.bytes, self.cut);
-        let had = all.saturating_sub(missing.saturating_mul(cut.chunk.into()));
-        self.had.get_or_insert(had);
         let rest = job.rest.iter().flatten();
         let unread = rest.map(|&chunk| self.octets(chunk)).sum();
         let (ahead, read_ahead) = sync_channel(AHEAD);

@@ -71,6 +71,8 @@ pub enum Answer {
         ranges: Vec<Range<u64>>,
         /// All that are missing.
         missing: u64,
+        /// Octets of all others. Earlier versions do not say that.
+        had: Option<u64>,
     },
     /// It has all chunks and waits for the root.
     Whole,
@@ -132,8 +134,9 @@ impl Answer {
         match self {
             Answer::All => "all".into(),
             Answer::Unfilled => "unfilled".into(),
-            Answer::Want { ranges, missing } => {
-                let mut text = format!("want missing={missing} chunks=");
+            Answer::Want { ranges, missing, had } => {
+                let had = had.map_or_else(String::new, |had| format!(" had={had}"));
+                let mut text = format!("want missing={missing}{had} chunks=");
                 for (at, range) in ranges.iter().enumerate() {
                     let comma = if at == 0 { "" } else { "," };
                     let part = format!("{comma}{}-{}", range.start, range.end);
@@ -162,6 +165,7 @@ impl Answer {
             "want" => Answer::Want {
                 ranges: ranges(words.value("chunks")?)?,
                 missing: words.number("missing")?,
+                had: words.number("had"),
             },
             "whole" => Answer::Whole,
             "placing" => Answer::Placing { done: words.number("done")?, all: words.number("all")? },
@@ -243,7 +247,8 @@ mod tests {
         for answer in [
             Answer::All,
             Answer::Unfilled,
-            Answer::Want { ranges: vec![0..1, 7..900], missing: 894 },
+            Answer::Want { ranges: vec![0..1, 7..900], missing: 894, had: None },
+            Answer::Want { ranges: vec![0..1, 7..900], missing: 894, had: Some(u64::MAX) },
             Answer::Whole,
             Answer::Placing { done: 3, all: u64::MAX },
             Answer::Differs,
@@ -265,9 +270,9 @@ mod tests {
     #[test]
     fn as_many_ranges_are_said_as_there_is_room_for() {
         let ranges: Vec<Range<u64>> = (0..1000).map(|n| n * 1000..n * 1000 + 7).collect();
-        let text = Answer::Want { ranges: ranges.clone(), missing: 7000 }.text();
+        let text = Answer::Want { ranges: ranges.clone(), missing: 7000, had: Some(9) }.text();
         assert!(text.len() <= MOST);
-        let Some(Answer::Want { ranges: read, missing: 7000 }) = Answer::read(&text) else {
+        let Some(Answer::Want { ranges: read, missing: 7000, .. }) = Answer::read(&text) else {
             panic!("{text:?}")
         };
         assert!(read.len() > 10 && ranges.starts_with(&read));
