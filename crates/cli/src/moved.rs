@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::{output, signals};
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -126,6 +127,14 @@ impl Controller for Transfer {
         };
         self.control.set_cap(cap).map_err(|error| error.to_string())?;
         Ok(self.description())
+    }
+}
+
+/// An address of the other end; directly on IP it has no port.
+pub fn place(address: &SocketAddr) -> String {
+    match address.port() {
+        0 => address.ip().to_string(),
+        _ => address.to_string(),
     }
 }
 

@@ -18,12 +18,15 @@ pub struct Progress {
     done: usize,
     terminal: bool,
     last: Instant,
+    /// What happened last, and when that was said.
+    event: Option<(String, Instant)>,
 }
 
 impl Progress {
     /// Progress through `steps`; 0 if they cannot be counted.
     pub fn new(steps: usize) -> Progress {
-        Progress { steps, done: 0, terminal: stderr().is_terminal(), last: Instant::now() }
+        let (done, terminal, event) = (0, stderr().is_terminal(), None);
+        Progress { steps, done, terminal, last: Instant::now(), event }
     }
 
     /// Says what is being done now.
@@ -42,10 +45,21 @@ impl Progress {
         }
     }
 
-    /// Says what has happened, on a line that stays.
-    pub fn event(&self, what: &str) {
-        self.clear();
-        output::tell(what);
+    /// Says what has happened, on a line that stays. What happens again and again is said now and then.
+    pub fn event(&mut self, what: &str) {
+        if self.is_news(what, Instant::now()) {
+            self.clear();
+            output::tell(what);
+        }
+    }
+
+    fn is_news(&mut self, what: &str, now: Instant) -> bool {
+        let is_same = |(last, at): &(String, Instant)| last == what && now < *at + SELDOM;
+        let is_news = !self.event.as_ref().is_some_and(is_same);
+        if is_news {
+            self.event = Some((what.into(), now));
+        }
+        is_news
     }
 
     /// Takes the line away, so that something else can be printed.
@@ -137,6 +151,14 @@ impl Steps {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_happens_again_and_again_is_said_now_and_then() {
+        let (mut progress, now) = (Progress::new(0), Instant::now());
+        let said = [("lost", 0), ("lost", 1), ("away", 2), ("lost", 3), ("lost", 22), ("lost", 23)];
+        let said = said.map(|(what, at)| progress.is_news(what, now + Duration::from_secs(at)));
+        assert_eq!(said, [true, false, true, true, false, true]);
+    }
 
     /// A line that wrapped could not be taken away.
     #[test]

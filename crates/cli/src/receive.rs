@@ -226,8 +226,11 @@ fn host(address: &SocketAddr) -> String {
 fn words(what: &Receiving) -> String {
     match what {
         Receiving::Listen { address } => listening(address),
-        Receiving::Connect { from, name, .. } if name.is_empty() => format!("{from} has called"),
+        Receiving::Connect { from, name, .. } if name.is_empty() => {
+            format!("{} has called", moved::place(from))
+        }
         Receiving::Connect { from, name, had, bytes } => {
+            let from = moved::place(from);
             format!("{from} sends {name}: {} of {} are there", amount(*had), amount(*bytes))
         }
         Receiving::Receive { confirmed, bytes, moved, seconds } => {

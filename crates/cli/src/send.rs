@@ -126,8 +126,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             "IP protocol 30 has no ports: leave the port out with --raw",
         ));
     }
-    let to = target.addresses()?;
-    let names: Vec<String> = to.iter().map(ToString::to_string).collect();
+    let mut to = target.addresses()?;
+    if args.manner.manner().raw {
+        to.iter_mut().for_each(|it| it.set_port(0));
+    }
+    let names: Vec<String> = to.iter().map(moved::place).collect();
     let control = Arc::new(Control::default());
     control.set_cap(args.rate).map_err(Failure::wrong_use)?;
     let signal = moved::stop_on_signals(&control)?;

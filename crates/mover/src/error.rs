@@ -1,6 +1,7 @@
 //! Whatever can go wrong with a move, cause and remedy in one line.
 
 use std::io;
+use std::net::SocketAddr;
 use thiserror::Error;
 use trunkline_core::Rate;
 use trunkline_handshake::hello::{Refusal, Unfit};
@@ -20,6 +21,9 @@ pub enum MoverError {
         /// What the system said.
         cause: io::Error,
     },
+    /// Another receiver listens there, and there are no ports.
+    #[error("{0}: another receiver is there: end it, or give --bind another address")]
+    Taken(String),
     /// The other end does not let this one in.
     #[error("the receiver does not let this end in: {0}")]
     Unfit(String),
@@ -68,6 +72,15 @@ impl MoverError {
     pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> MoverError {
         let what = what.into();
         move |cause| MoverError::System { what, cause }
+    }
+
+    /// There is no listening at this address of IP's protocol 30.
+    pub(crate) fn taken(at: SocketAddr, cause: io::Error) -> MoverError {
+        let what = format!("cannot listen at {} (IP protocol 30)", at.ip());
+        match cause.kind() {
+            io::ErrorKind::AddrInUse => MoverError::Taken(what),
+            _ => MoverError::System { what, cause },
+        }
     }
 
     /// The receiver sends a sender away.

@@ -10,6 +10,7 @@ use crate::{MoverError, PACKETS};
 use control::burst;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::thread::sleep;
 use trunkline_core::{Span, Time};
 use trunkline_transport::netblt::wire::{Packet, Ports, Read};
 use trunkline_transport::netblt::{Connection, Ending, Held, Out, Sender, parity};
@@ -436,6 +437,17 @@ impl<'a> Flow<'a> {
 
     pub fn check_stop(&self) -> Result<(), MoverError> {
         if self.control.is_stopped() { Err(MoverError::Stopped) } else { Ok(()) }
+    }
+
+    /// Does nothing for so long, or until the user stops it. What comes meanwhile is passed over.
+    pub fn pause(&mut self, pause: Span) -> Result<(), MoverError> {
+        let before = self.link.now();
+        while self.link.now() < before + pause {
+            self.check_stop()?;
+            sleep(NAP.min(pause).to_duration());
+        }
+        self.account.book(Limit::RoundTrips, self.link.now().since(before));
+        Ok(())
     }
 }
 

@@ -9,6 +9,7 @@ use trunkline_transport::netblt::wire::Dialect;
 
 mod account;
 mod chunks;
+mod claim;
 mod cut;
 mod desk;
 mod error;

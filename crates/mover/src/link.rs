@@ -2,6 +2,7 @@
 //! batches too, each with the time at which the kernel got it.
 
 use crate::MoverError;
+use crate::claim::Claim;
 use quinn_udp::{
     BATCH_SIZE, RecvMeta, Transmit, TransportErrorPayload, UdpSockRef, UdpSocketState,
 };
@@ -49,6 +50,8 @@ pub struct Link {
     socket: UdpSocket,
     /// Whether it is one of IP's protocol 30, without ports.
     is_raw: bool,
+    /// The address is this end's alone.
+    _claim: Option<Claim>,
     state: UdpSocketState,
     began: Instant,
     batch: Vec<u8>,
@@ -67,6 +70,16 @@ pub struct Link {
 }
 
 impl Link {
+    /// A socket for a receiver: at this address there is no other.
+    ///
+    /// # Errors
+    /// If there is one, or the system gives no socket.
+    pub fn listen(at: SocketAddr, is_raw: bool) -> Result<Link, MoverError> {
+        let claim = is_raw.then(|| Claim::take(at)).transpose();
+        let claim = claim.map_err(|cause| MoverError::taken(at, cause))?;
+        Link::bind(at, is_raw).map(|link| Link { _claim: claim, ..link })
+    }
+
     /// A socket at this address, of UDP or of IP's protocol 30.
     ///
     /// # Errors
@@ -90,6 +103,7 @@ impl Link {
         Ok(Link {
             socket,
             is_raw,
+            _claim: None,
             state,
             began,
             batch,

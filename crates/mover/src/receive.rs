@@ -180,7 +180,7 @@ struct End {
 impl End {
     fn start(options: ReceiveOptions, tell: &mut dyn FnMut(&Receiving)) -> Result<End, MoverError> {
         let Manner { clear, raw } = options.manner;
-        let link = Link::bind(options.listen, raw)?;
+        let link = Link::listen(options.listen, raw)?;
         let address = link.address().map_err(MoverError::system("no address"))?;
         make(&options.directory)?;
         let desk = Desk::start(options.directory, options.replace)?;

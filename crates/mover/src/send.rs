@@ -23,6 +23,8 @@ const AHEAD: usize = 32;
 const TELL: Span = Span::from_millis(100);
 /// Addresses of a receiver that are called at most (a choice).
 const MOST_PLACES: usize = 8;
+/// The first pause before the next call when sessions are lost one after the other that move nothing, and the longest (a choice).
+const PAUSES: (Span, Span) = (Span::from_millis(100), Span::from_secs(5));
 /// Octets of a transfer from which copies of its OPEN lead it (a choice): they are a tenth of that.
 const LONG: u64 = 256 << 10;
 
@@ -148,13 +150,22 @@ pub fn send(
     let offer = mover.offer();
     // A receiver that has met this end before has its transfer in hand, and wants the OPEN of who is known.
     let mut first = Some((&offer[..], bytes >= LONG));
+    let mut pause = Span::ZERO;
     loop {
+        let before = mover.moved;
         let mut session = mover.meet(&options.secret, first.take())?;
         if mover.talk(&mut session)? == Outcome::Done {
             return Ok(mover.sent());
         }
         (mover.tell)(&Sending::Lost);
+        pause = lengthened(pause, mover.moved > before);
+        mover.flow.pause(pause)?;
     }
+}
+
+/// The pause before the next call, after one of this length, when a session is lost that has moved something or not.
+fn lengthened(pause: Span, has_moved: bool) -> Span {
+    if has_moved { Span::ZERO } else { pause.scaled(2, 1).max(PAUSES.0).min(PAUSES.1) }
 }
 
 /// A link to these addresses, and each of them as the link calls it. Raw packets go to those of the first one's family.
@@ -246,7 +257,7 @@ impl Mover<'_> {
                 }
                 Some(Answer::Want { ranges, missing, had }) => {
                     self.check(&ranges)?;
-                    let lacks = missing.saturating_mul(self.flow.chunk.into());
+                    let lacks = missing.saturating_mul(self.cut.chunk.into());
                     let had = had.unwrap_or(self.bytes.saturating_sub(lacks)).min(self.bytes);
                     (None, ranges.into_iter().flatten().collect(), missing, had)
                 }
@@ -451,5 +462,22 @@ impl Mover<'_> {
             limits: self.flow.account.shares(),
             root,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sessions that are lost as soon as they have begun, as if two receivers answered, are begun ever more seldom.
+    #[test]
+    fn vain_sessions_are_begun_ever_more_seldom() {
+        let pauses: Vec<Span> =
+            std::iter::successors(Some(Span::ZERO), |&it| Some(lengthened(it, false)))
+                .take(20)
+                .collect();
+        assert_eq!(pauses[1..4], [100, 200, 400].map(Span::from_millis));
+        assert_eq!(pauses[19], PAUSES.1);
+        assert_eq!(lengthened(PAUSES.1, true), Span::ZERO);
     }
 }

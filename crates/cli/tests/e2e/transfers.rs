@@ -164,6 +164,12 @@ fn protocol_30_carries_files_without_udp() {
         receiver.await_line("10.77.0.1 (IP protocol 30)");
         let udp = far.run(|| fs::read_to_string("/proc/thread-self/net/udp")).unwrap().unwrap();
         assert_eq!(udp.lines().count(), 1, "{udp}");
+        for address in ["10.77.0.1", "0.0.0.0"] {
+            let second = ["receive", text(&places.inbox), "--raw", "--bind", address];
+            let second = between.start_in(far, &second, KEY).finish();
+            assert_eq!(second.status.code(), Some(1), "{second:#?}");
+            assert!(second.complaint().contains("another receiver"), "{second:#?}");
+        }
         let near = between.hosts.near();
         let sent = result(&between.start_in(near, &[&at_sender[..], more].concat(), KEY).finish());
         assert!(receiver.finish().status.success());
