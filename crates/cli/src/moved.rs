@@ -6,12 +6,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use trunkline_control::{Controller, Server, SetRequest, socket_path};
 use trunkline_core::{Rate, Size};
 use trunkline_handshake::Key;
-use trunkline_mover::{Control, Manner, MoverError, Secret};
+use trunkline_mover::{Control, Manner, MoverError, Secret, Sending};
 
 /// Who is at the other end.
 #[derive(clap::Args)]
@@ -81,26 +81,38 @@ pub fn failure(error: MoverError, signal: &Signal) -> Failure {
     }
 }
 
-/// Lets `trunkline set` reach a transfer. Without a place for the socket the transfer goes on without it.
-pub fn serve(control: &Arc<Control>) -> Option<Server> {
-    let command: Vec<String> = output::words().into_iter().take(12).collect();
-    let controller =
-        Arc::new(Transfer { control: Arc::clone(control), command: command.join(" ") });
-    let started = socket_path().and_then(|path| Server::start(&path, controller));
+/// Lets `trunkline show` and `set` reach a transfer. Without a place for the socket the transfer goes on without it.
+pub fn serve(transfer: &Arc<Transfer>) -> Option<Server> {
+    let started = socket_path().and_then(|path| Server::start(&path, Arc::clone(transfer) as _));
     started.inspect_err(|error| tracing::debug!(%error, "no control socket")).ok()
 }
 
 /// A transfer as others may see and change it.
-struct Transfer {
+pub struct Transfer {
     control: Arc<Control>,
     command: String,
+    /// The receiver's addresses.
+    to: String,
+    progress: Mutex<Option<Sending>>,
 }
 
 impl Transfer {
+    /// A transfer of this process to these addresses.
+    pub fn new(control: Arc<Control>, to: &str) -> Transfer {
+        let command: Vec<String> = output::words().into_iter().take(12).collect();
+        Transfer { control, command: command.join(" "), to: to.into(), progress: Mutex::default() }
+    }
+
+    /// It is so far now.
+    pub fn is_at(&self, what: &Sending) {
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(what.clone());
+    }
+
     fn description(&self) -> Value {
         let cap = self.control.cap().map(|rate| rate.to_string());
+        let transfer = json!({ "rate": cap, "to": self.to });
         let (pid, command) = (std::process::id(), &self.command);
-        json!({ "pid": pid, "command": command, "paths": [], "transfer": { "rate": cap } })
+        json!({ "pid": pid, "command": command, "paths": [], "transfer": transfer })
     }
 }
 
@@ -110,7 +122,10 @@ impl Controller for Transfer {
     }
 
     fn state(&self) -> Option<Value> {
-        Some(self.description())
+        let mut state = self.description();
+        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        state["progress"] = json!(*progress);
+        Some(state)
     }
 
     fn set(&self, request: SetRequest) -> Result<Value, String> {
@@ -208,7 +223,7 @@ mod tests {
     #[test]
     fn only_the_rate_can_be_set() {
         let control = Arc::new(Control::default());
-        let transfer = Transfer { control: Arc::clone(&control), command: String::new() };
+        let transfer = Transfer::new(Arc::clone(&control), "lab7");
         let set = |name: &str, value: &str| {
             let settings = vec![(name.to_string(), value.to_string())];
             transfer.set(SetRequest { settings, ..SetRequest::default() })

@@ -2,7 +2,7 @@
 
 use crate::bound::placed;
 use crate::failure::Failure;
-use crate::moved::{self, KeyArgs, MannerArgs, amount, rate, told};
+use crate::moved::{self, KeyArgs, MannerArgs, Transfer, amount, rate, told};
 use crate::output::{self, counted};
 use crate::progress::Progress;
 use std::ffi::{OsStr, OsString};
@@ -134,10 +134,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let control = Arc::new(Control::default());
     control.set_cap(args.rate).map_err(Failure::wrong_use)?;
     let signal = moved::stop_on_signals(&control)?;
-    let _server = moved::serve(&control);
+    let transfer = Arc::new(Transfer::new(Arc::clone(&control), &names.join(" and ")));
+    let _server = moved::serve(&transfer);
     let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
     let mut shown = Shown { progress: Progress::new(0), json: args.json, to: names.join(" and ") };
-    let tell = &mut |what: &Sending| shown.tell(what);
+    let tell = &mut |what: &Sending| {
+        transfer.is_at(what);
+        shown.tell(what);
+    };
     let manner = args.manner.manner();
     let sent = send(&SendOptions { paths, to, secret, manner }, &control, tell);
     drop(shown);
@@ -169,7 +173,7 @@ impl Shown {
 }
 
 /// A phase in a line.
-fn words(what: &Sending, to: &str) -> String {
+pub fn words(what: &Sending, to: &str) -> String {
     match what {
         Sending::Scan { entries, bytes } => {
             let noun = if *entries == 1 { "entry" } else { "entries" };

@@ -13,7 +13,8 @@ use trunkline_scenario::Settings;
 /// packets catch up no faster than the line carries (catch-up=at-once: in one burst). A plain setting
 /// holds for both directions, up- or down- before it for one. All settings are changed, or none. In a scenario
 /// --link names the link, and up is from the first of its ends to the second; the change is noted in the results,
-/// which are then of another path than the file describes. Inside a shell it changes that shell's path.
+/// which are then of another path than the file describes. Inside a shell it changes that shell's path. Of a transfer
+/// (send) it changes the rate cap, and nothing else.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -1,7 +1,7 @@
 //! `trunkline show`: look at a running path.
 
 use crate::failure::Failure;
-use crate::output;
+use crate::{output, send};
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
@@ -10,10 +10,12 @@ use std::time::Duration;
 use trunkline_control::{Client, ControlError, find};
 use trunkline_core::Span;
 use trunkline_dataplane::{LaneSnapshot, Snapshot};
+use trunkline_mover::Sending;
 
-/// Look at what is emulated: settings, counts by cause, queue depth and lateness.
+/// Look at what is emulated, or sent: settings, counts by cause, queue depth and lateness; of a transfer its rate cap and how far
+/// it is.
 ///
-/// Works beside shell, bridge, verify, run --engine emu and ladder. A scenario's links are shown by their directions,
+/// Works beside shell, bridge, verify, run --engine emu, ladder and send. A scenario's links are shown by their directions,
 /// with the name that set --link takes.
 #[derive(clap::Args)]
 #[command(
@@ -107,16 +109,29 @@ fn show(client: &Client, args: &Args) -> Result<(), Shown> {
         };
         return output::line(&text.map_err(|error| failed(&error))?).map_err(Shown::Failed);
     }
-    let snapshot: Snapshot = serde_json::from_value(state).map_err(|error| failed(&error))?;
-    let text = format!("{}{}", settings(&path), lanes(&snapshot));
+    let state = described(&path, state).map_err(|error| failed(&error))?;
+    let text = format!("{}{state}", settings(&path));
     let print =
         if args.watch && std::io::stdout().is_terminal() { output::screen } else { output::line };
     print(&text).map_err(Shown::Failed)
 }
 
-/// The settings of a description (GET /v1/path), a line for each direction of each path.
+/// What a run is at (GET /v1/state): how far a transfer is, or what an emulated path has carried.
+fn described(path: &Value, state: Value) -> serde_json::Result<String> {
+    if path["transfer"].is_null() {
+        return serde_json::from_value(state).map(|snapshot| lanes(&snapshot));
+    }
+    let phase: Option<Sending> = serde_json::from_value(state["progress"].clone())?;
+    Ok(phase.map_or_else(String::new, |it| send::words(&it, &plain(&path["transfer"]["to"]))))
+}
+
+/// The settings of a description (GET /v1/path): of a transfer its rate cap, otherwise a line for each direction of each path.
 pub fn settings(description: &Value) -> String {
     let mut text = format!("run {}: {}\n", description["pid"], plain(&description["command"]));
+    if let Some(transfer) = description["transfer"].as_object() {
+        let rate = transfer.get("rate").filter(|it| !it.is_null());
+        text.push_str(&format!("transfer: rate={}\n", rate.map_or("unlimited".into(), plain)));
+    }
     for path in description["paths"].as_array().into_iter().flatten() {
         let name = plain(&path["name"]);
         for (index, direction) in ["up", "down"].into_iter().enumerate() {
@@ -236,6 +251,21 @@ fn row(lane: &LaneSnapshot) -> [String; 9] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_transfer_is_shown_with_its_rate_and_how_far_it_is() {
+        let path = |rate: Value| json!({ "pid": 7, "command": "trunkline send", "paths": [], "transfer": { "rate": rate, "to": "lab7:1818" } });
+        let settings = |rate| settings(&path(rate));
+        assert_eq!(settings(json!("5Mbit/s")), "run 7: trunkline send\ntransfer: rate=5Mbit/s\n");
+        assert!(settings(Value::Null).ends_with("transfer: rate=unlimited\n"));
+        let told =
+            |progress| described(&path(Value::Null), json!({ "progress": progress })).unwrap();
+        assert_eq!(
+            told(json!({ "phase": "connect", "seconds": 0.0 })),
+            "connect: calling lab7:1818"
+        );
+        assert_eq!(told(Value::Null), "");
+    }
 
     /// Who watches a run until it ends may ask just then.
     #[test]

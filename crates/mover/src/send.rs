@@ -7,7 +7,7 @@ use crate::link::Link;
 use crate::session::{Secret, Session};
 use crate::words::{Answer, Ask, Offer, STOPPED};
 use crate::{Cut, Manner, MoverError};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ pub struct SendOptions {
 }
 
 /// A phase of a transfer, and how far it is.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "phase", rename_all = "kebab-case")]
 pub enum Sending {
     /// It looks at what is to be sent.

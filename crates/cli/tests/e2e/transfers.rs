@@ -196,8 +196,12 @@ fn a_code_lets_one_in_and_the_rate_can_be_set() {
     let sender = host.start(&["send", text(&places.file), &target, "--rate", "200kbit", "--json"]);
     places.await_share(0.01);
     let pid = sender.pid().to_string();
+    let shown = host.start(&["show", "--pid", &pid]).finish();
+    assert!(shown.status.success(), "{shown:#?}");
+    assert!(shown.stdout.contains("transfer: rate=200kbit/s\nsend: "), "{shown:#?}");
+    assert!(shown.stdout.contains(" of 3.0 MB ("), "{shown:#?}");
     let set = host.start(&["set", "rate=none", "--pid", &pid]).finish();
-    assert!(set.status.success(), "{set:#?}");
+    assert!(set.status.success() && set.stdout.contains("transfer: rate=unlimited"), "{set:#?}");
     let refused = host.start(&["set", "delay=5ms", "--pid", &pid]).finish();
     assert!(refused.complaint().contains("only the rate"), "{refused:#?}");
     let sent = result(&sender.finish());
