@@ -147,6 +147,9 @@ fn begin_log() {
 /// Does what the command line asks for, and returns the exit status.
 fn work() -> u8 {
     begin_log();
+    if let Err(error) = signals::bear_limits() {
+        return Failure::failed(error).report();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return Failure::of_usage(&error),

@@ -1,7 +1,7 @@
 //! Signals as events.
 
 use crate::failure::Failure;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use std::fmt::Display;
@@ -76,6 +76,15 @@ impl Flag {
             _ => Failure::failed(error),
         }
     }
+}
+
+/// Lets a write beyond the limit on the size of files (`ulimit -f`) fail with its error: SIGXFSZ would end the process without a
+/// word. It is caught and not ignored, so that programs which are started have it as it was.
+///
+/// # Errors
+/// If the handler cannot be installed.
+pub fn bear_limits() -> io::Result<()> {
+    flag::register(SIGXFSZ, Arc::default()).map(|_| ())
 }
 
 /// Raises the flag for each SIGINT, SIGTERM, SIGHUP or SIGQUIT from now on.

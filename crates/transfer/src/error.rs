@@ -163,6 +163,12 @@ pub enum TransferError {
     /// The transfer's own directory is not where it was.
     #[error("{} was removed while the transfer went on: run again to receive it anew", shown(.0))]
     Removed(PathBuf),
+    /// A file that may be no larger, by a limit of the process or of the file system.
+    #[error(
+        "{} is larger than a file may be here: raise the limit (ulimit -f), or receive into another file system",
+        shown(.0)
+    )]
+    TooLarge(PathBuf),
     /// A file is gone whose transfer was about to end.
     #[error("{} is gone, though it was whole: send again from the beginning", shown(.0))]
     Gone(PathBuf),
@@ -194,6 +200,7 @@ impl TransferError {
         let (path, cause) = (path.into(), cause.into());
         match cause.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull(path),
+            io::ErrorKind::FileTooLarge => Self::TooLarge(path),
             io::ErrorKind::PermissionDenied => Self::Denied { doing, path },
             _ => Self::Io { doing, path, cause },
         }
@@ -222,6 +229,8 @@ mod tests {
         assert_eq!(full, r"disk full at a\nb: what came is kept; free space and run again");
         let quota = TransferError::at("write", "a", Errno::DQUOT);
         assert!(matches!(quota, TransferError::DiskFull(_)), "{quota}");
+        let large = TransferError::at("write", "a", Errno::FBIG);
+        assert!(matches!(large, TransferError::TooLarge(_)), "{large}");
         let denied = TransferError::at("read", "a", Errno::ACCESS).to_string();
         assert!(denied.starts_with("permission denied: cannot read a:"), "{denied}");
         let other = TransferError::at("read", "a", Errno::IO).to_string();

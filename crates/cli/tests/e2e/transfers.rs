@@ -6,6 +6,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use trunkline_transfer::journal;
 
@@ -236,6 +237,24 @@ fn who_waits_says_so_in_a_file_too() {
     sender.await_line("the session with 127.0.0.1:18182 is lost");
     assert!(sender.finish().status.success() && receiver.finish().status.success());
     places.assert_same();
+}
+
+/// A receiver that may write no file so large says so to both ends, and nobody waits. (SIGXFSZ ended it without a word.)
+#[test]
+fn a_limit_on_the_size_of_files_is_told() {
+    let host = Host::beside();
+    let places = places(3_000_000);
+    let mut receive = Command::new("sh");
+    let line = r#"ulimit -f 1000; exec "$0" receive "$1" --port 18183 --no-key"#;
+    receive.args(["-c", line, env!("CARGO_BIN_EXE_trunkline"), text(&places.inbox)]);
+    let mut receiver = host.start_command(receive);
+    receiver.await_line("listening at");
+    let mut sender = host.start(&["send", text(&places.file), "127.0.0.1:18183", "--no-key"]);
+    let got = receiver.finish();
+    assert_eq!(got.status.code(), Some(1), "{got:#?}");
+    assert!(got.complaint().contains("ulimit -f"), "{got:#?}");
+    sender.await_line("ulimit -f");
+    assert_eq!(sender.finish().status.code(), Some(1));
 }
 
 /// Each end says in one line what is wrong, with the status that goes with it.
