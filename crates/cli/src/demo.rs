@@ -50,7 +50,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let names = engines::names();
     engines::get_rights(&names);
     let watch = Watch::start()?;
-    let (console, _control) = args.capture.console(&names)?;
+    let (console, _control) = args.capture.console(&names, args.out.out.as_deref())?;
     let destination = args.out.destination()?;
     let engines = Setup { console, ..Setup::default() }.engines(&names);
     output::tell(format_args!(

@@ -29,11 +29,12 @@ pub struct CaptureArgs {
 }
 
 impl CaptureArgs {
-    /// A console for what is emulated, and who listens there for `show` and `set`; nothing if nothing is emulated.
+    /// A console for what is emulated beside results at `out`, and who listens there for `show` and `set`; nothing if nothing is emulated.
     /// To be asked for once there are rights: this starts a thread.
     pub fn console(
         &self,
         engines: &[EngineName],
+        out: Option<&Path>,
     ) -> Result<(Option<Arc<Console>>, Option<Server>), Failure> {
         if !engines::any_real(engines) {
             return match &self.pcap {
@@ -44,6 +45,7 @@ impl CaptureArgs {
             };
         }
         let console = console(self.pcap.as_deref(), CaptureFilter::Both)?;
+        files::differ(&[self.pcap.as_deref(), out])?;
         let control = listen(&console, None).inspect_err(|failure| {
             output::tell(format_args!(
                 "`show` and `set` do not reach this run: {}",
@@ -104,7 +106,7 @@ fn command() -> String {
 
 /// A console whose sessions are captured to `file`, if that is asked for.
 pub fn console(file: Option<&Path>, filter: CaptureFilter) -> Result<Arc<Console>, Failure> {
-    file.map_or(Ok(()), files::writable)?;
+    files::writable(&[file])?;
     let request =
         |file: &Path| CaptureRequest { file: file.to_owned(), command: command(), filter };
     Ok(Arc::new(Console::new(file.map(request))))
@@ -129,7 +131,7 @@ pub fn start(
     dataplane: Options,
     state: &RunState,
 ) -> Result<Running, Failure> {
-    args.report.as_deref().map_or(Ok(()), files::writable)?;
+    files::writable(&[args.pcap.as_deref(), args.report.as_deref()])?;
     let console = console(args.pcap.as_deref(), args.pcap_at)?;
     let (backend, bound, capture) = (args.backend, args.bound, console.next_capture());
     let options = SessionOptions { backend, dataplane, capture, bound };

@@ -88,7 +88,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let scenarios = files.iter().map(|file| read(file)).collect::<Result<Vec<_>, Failure>>()?;
     engines::get_rights(&args.engine);
     let watch = Watch::start()?;
-    let (console, _control) = args.capture.console(&args.engine)?;
+    let (console, _control) = args.capture.console(&args.engine, args.out.out.as_deref())?;
     let destination = args.out.destination()?;
     let mut all = Vec::new();
     let mut notes = Notes::default();

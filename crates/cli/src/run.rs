@@ -83,7 +83,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(samples) = args.samples {
         cells.iter_mut().for_each(|cell| cell.samples = samples);
     }
-    let (console, _control) = args.capture.console(&args.engine)?;
+    let (console, _control) = args.capture.console(&args.engine, args.out.out.as_deref())?;
     let out = &args.out;
     let destination = args.out.destination()?;
     let kept = out.out.as_ref().map(|target| kept(args.resume, target, &cells)).transpose()?;

@@ -83,7 +83,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     common.test.check(args.nodes, common.frame).map_err(Failure::wrong_use)?;
     let layout = common.layout(args.nodes);
     common.protocol.layer(NodeId(0), &layout).map_err(Failure::wrong_use)?;
-    [&args.trace, &args.picture].into_iter().flatten().try_for_each(|it| files::writable(it))?;
+    files::writable(&[args.trace.as_deref(), args.picture.as_deref()])?;
     let mut caught = crate::signals::Caught::begin()?;
     let joined = if args.here {
         Joined::Loopback

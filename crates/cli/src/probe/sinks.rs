@@ -33,8 +33,7 @@ pub struct SinkArgs {
 impl SinkArgs {
     /// Fails before anything is measured if a file that is to be written cannot be.
     pub fn check(&self, another: Option<&Path>) -> Result<(), Failure> {
-        let files = [self.csv.as_deref(), self.flent.as_deref(), another];
-        files.into_iter().flatten().try_for_each(files::writable)
+        files::writable(&[self.csv.as_deref(), self.flent.as_deref(), another])
     }
 
     /// Whether a file is wanted, for which the measurement goes on when nobody reads its lines any more.

@@ -109,6 +109,32 @@ fn models_and_files() {
     ]);
 }
 
+/// Of two results in one file the first would be lost, or the second after the run.
+#[test]
+fn two_results_in_one_file() {
+    let host = Host::beside();
+    let hops = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/two-hops.toml");
+    let (one, other) = (file("one", ""), format!("{}/./one", env!("CARGO_TARGET_TMPDIR")));
+    let new = format!("{}/not/../new", env!("CARGO_TARGET_TMPDIR"));
+    let _ = std::fs::create_dir(format!("{}/not", env!("CARGO_TARGET_TMPDIR")));
+    let cluster = ["cluster", "run", "--here", "--nodes", "2", "--test", "halo:rounds=3"];
+    for (arguments, outputs) in [
+        (&cluster[..], ["--trace", "--picture"]),
+        (&["probe", "rtt", "127.0.0.1"], ["--csv", "--flent"]),
+        (&["probe", "rtt", "127.0.0.1"], ["--csv", "--fit"]),
+        (&["probe", "load", "127.0.0.1"], ["--csv", "--flent"]),
+        (&["shell"], ["--pcap", "--report"]),
+    ] {
+        for (first, second) in [(&one, &one), (&one, &other), (&new, &new)] {
+            let both = [arguments, &[outputs[0], first, outputs[1], second]].concat();
+            let command: &[&str] = if arguments[0] == "shell" { &["--", "true"] } else { &[] };
+            check_refused(&host, &[&both, command].concat(), 2, &["twice", second]);
+        }
+    }
+    let run = ["run", hops, "--engine", "emu", "--pcap", &new, "--out", &new];
+    check_refused(&host, &run, 2, &["twice", &new]);
+}
+
 #[test]
 fn words_that_nobody_knows() {
     let host = Host::beside();
