@@ -252,18 +252,22 @@ fn summary(got: &Got) -> String {
         had => format!(" ({} were there before)", amount(had)),
     };
     let mut text = format!(
-        "received {}: {}, {}{had} in {:.1} s, {}",
+        "received {}: {}, {}{had} in {:.1} s",
         got.name,
         counted(got.files, "file"),
         amount(got.bytes),
-        got.seconds,
-        rate(got.moved, got.seconds)
+        got.seconds
     );
+    // What did not move had no rate, and nothing limited it.
+    let has_moved = got.moved > 0;
+    if has_moved {
+        text += &format!(", {}", rate(got.moved, got.seconds));
+    }
     if got.kept > 0 {
         let those = if got.kept == 1 { "directory" } else { "directories" };
         text += &format!("\n{} {those} of another user kept mode and time", got.kept);
     }
-    if got.disk >= 0.05 {
+    if has_moved && got.disk >= 0.05 {
         text += &format!(
             "\nfor {:.0} % of the time this end asked for nothing, because its disk or its processor had not taken what was there",
             got.disk * 100.0

@@ -205,21 +205,24 @@ fn summary(sent: &Sent) -> String {
         0 => String::new(),
         had => format!(" ({} were there before)", amount(had)),
     };
-    let moved = sent.bytes.saturating_sub(sent.had);
-    let redundancy = match moved {
-        0 => String::new(),
-        moved => format!(", {:.3} octets on the wire for each", sent.wire as f64 / moved as f64),
-    };
-    format!(
-        "sent {}: {}, {}{had} in {:.1} s, {}{redundancy}\n{}\nBLAKE3 of its chunks' hashes: {}",
+    let whole = format!(
+        "sent {}: {}, {}{had} in {:.1} s",
         sent.name,
         counted(sent.files, "file"),
         amount(sent.bytes),
-        sent.seconds,
-        rate(moved, sent.seconds),
-        limited(sent),
-        sent.root
-    )
+        sent.seconds
+    );
+    let root = format!("BLAKE3 of its chunks' hashes: {}", sent.root);
+    match sent.bytes.saturating_sub(sent.had) {
+        // What was not moved had no rate, and nothing limited it.
+        0 => format!("{whole}\n{root}"),
+        moved => format!(
+            "{whole}, {}, {:.3} octets on the wire for each\n{}\n{root}",
+            rate(moved, sent.seconds),
+            sent.wire as f64 / moved as f64,
+            limited(sent)
+        ),
+    }
 }
 
 /// What limited it, with the numbers.
@@ -267,6 +270,29 @@ mod tests {
         for wrong in ["abc@lab", "lab:x", "abc-234@", ":7", "lab:70000", "lab:0", "[::1]:0"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
+    }
+
+    /// A transfer that moved nothing had no rate, and nothing limited it.
+    #[test]
+    fn what_moved_nothing_was_not_limited() {
+        let sent = |had| Sent {
+            name: "file".into(),
+            files: 1,
+            bytes: 2000,
+            had,
+            seconds: 1.0,
+            moving: 0.5,
+            wire: 1100,
+            packets: 2,
+            again: 0,
+            limits: vec![(Limit::Path, 0.32)],
+            root: "0".into(),
+        };
+        let (none, half) = (summary(&sent(2000)), summary(&sent(1000)));
+        assert!(!none.contains("limited") && !none.contains("bit/s"), "{none}");
+        assert!(none.contains("2.0 kB (2.0 kB were there before) in 1.0 s\n"), "{none}");
+        assert!(half.contains("limited by the path's rate for 32 % of the time"), "{half}");
+        assert!(half.contains(" in 1.0 s, 8.0 kbit/s, 1.100 octets on the wire"), "{half}");
     }
 
     /// Nothing can be sent to an address of one link without a device, and who calls it would wait for ever.
