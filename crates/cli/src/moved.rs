@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use trunkline_control::{Controller, Server, SetRequest, socket_path};
-use trunkline_core::{Rate, Size};
+use trunkline_core::{ParseError, Rate, Size};
 use trunkline_handshake::Key;
 use trunkline_mover::{Control, Manner, MoverError, Secret, Sending};
 
@@ -137,7 +137,7 @@ impl Controller for Transfer {
         };
         let cap: Option<Rate> = match (name.as_str(), value.as_str()) {
             ("rate", "none" | "unlimited") => None,
-            ("rate", value) => Some(value.parse().map_err(|error| format!("rate: {error}"))?),
+            ("rate", value) => Some(cap(value).map_err(|error| format!("rate: {error}"))?),
             _ => return Err(format!("of a transfer only the rate can be set, not {name}")),
         };
         self.control.set_cap(cap).map_err(|error| error.to_string())?;
@@ -151,6 +151,17 @@ pub fn place(address: &SocketAddr) -> String {
         0 => address.ip().to_string(),
         _ => address.to_string(),
     }
+}
+
+/// Reads a rate cap. What lies out of all range is held against what a transfer can keep to.
+pub fn cap(text: &str) -> Result<Rate, ParseError> {
+    text.parse().map_err(|error| match error {
+        ParseError::Range { what, found, highest, .. } => {
+            let lowest = Control::slowest().to_string();
+            ParseError::Range { what, found, lowest, highest }
+        }
+        other => other,
+    })
 }
 
 /// An amount of data in words.
@@ -236,5 +247,9 @@ mod tests {
             assert_eq!(control.cap(), None);
         }
         assert!(set("delay", "5ms").is_err() && set("rate", "fast").is_err());
+        for slow in ["0", "0bit", "100bit"] {
+            let told = set("rate", slow).unwrap_err();
+            assert!(told.contains("167bit/s"), "{told}");
+        }
     }
 }

@@ -31,7 +31,7 @@ pub struct Args {
     #[command(flatten)]
     manner: MannerArgs,
     /// The most user data per second; `trunkline set rate=…` changes it while it runs [default: what the path carries]
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = moved::cap)]
     rate: Option<Rate>,
     /// Print progress and the result as lines of JSON
     #[arg(long)]

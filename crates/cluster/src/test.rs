@@ -216,7 +216,7 @@ impl Test {
     /// # Errors
     /// As [`Test::parse`].
     pub fn values(text: &str) -> Result<(&str, Values), String> {
-        let (name, pairs) = text.split_once(':').unwrap_or((text, ""));
+        let (name, pairs) = Values::named(text)?;
         Ok((name, Values::parse(name, kind(name)?.keys, pairs)?))
     }
 
@@ -257,6 +257,10 @@ mod tests {
             ("flood:size=1", "use words"),
             ("flood:words", "no key=value"),
             ("latency:words=0", "1 to 15000"),
+            ("latency:words=1,rounds=2,words=1", "words is given twice"),
+            ("latency:", "leave the colon out"),
+            ("latency:words=1,,rounds=2", "no key=value"),
+            ("latency:,", "no key=value"),
         ] {
             let error = Test::parse(text).unwrap_err();
             assert!(error.contains(says), "{text}: {error}");

@@ -110,7 +110,7 @@ impl MessageProtocol {
     /// # Errors
     /// As [`MessageProtocol::parse`].
     pub fn values(text: &str) -> Result<(&str, Values), String> {
-        let (name, pairs) = text.split_once(':').unwrap_or((text, ""));
+        let (name, pairs) = Values::named(text)?;
         Ok((name, Values::parse(name, MessageProtocol::keys(name), pairs)?))
     }
 

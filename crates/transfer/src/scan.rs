@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, OpenOptions};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Entries between two calls of `progress`.
@@ -105,6 +105,10 @@ impl Scan<'_> {
         let found = file.metadata().map_err(cannot)?;
         if !found.is_file() {
             return Err(TransferError::Special(path.into()));
+        }
+        if found.size() == 0 && file.read_at(&mut [0], 0).map_err(cannot)? > 0 {
+            let why = "it has data and a length of 0: copy it, and send the copy";
+            return Err(TransferError::Unfit { path: path.into(), why });
         }
         let extents = extents(&file, found.size()).map_err(|error| cannot(error.into()))?;
         self.bytes += extents.iter().map(|extent| extent.length).sum::<u64>();

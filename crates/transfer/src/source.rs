@@ -5,7 +5,8 @@ use crate::recent::Recent;
 use crate::scan::{mtime, open};
 use crate::stream::{Piece, Stream};
 use crate::{Entry, Halt, Kind, Manifest, TransferError};
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
+use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -125,12 +126,17 @@ impl Source {
         let file = self.recent.get(piece.entry, || open(&path))?;
         let before = into.len();
         into.resize(before + piece.length as usize, 0);
-        let read = file.read_exact_at(&mut into[before..], piece.start);
+        let read = fill(file, &mut into[before..], piece.start);
         // The file is looked at after its data were read, so that a change before that is seen.
         let found = file.metadata().map_err(cannot)?;
         let entry = &self.manifest.list()[piece.entry as usize];
         check(entry, &found, &path)?;
-        read.map_err(cannot)?;
+        let read = read.map_err(cannot)? as u64;
+        if read < piece.length {
+            // Its length is none that its data have, as in /sys.
+            let (was, now) = (found.len(), piece.start + read);
+            return Err(TransferError::Shorter { path, was, now });
+        }
         if is_last(entry, piece) {
             self.recent.close(piece.entry);
         }
@@ -168,6 +174,20 @@ impl Source {
         path.extend(names.iter().rev().map(|name| std::ffi::OsStr::from_bytes(name)));
         path
     }
+}
+
+/// Reads data from this place on until they fill all of `into` or end. Returns their bytes.
+fn fill(file: &File, into: &mut [u8], start: u64) -> io::Result<usize> {
+    let mut read = 0;
+    while read < into.len() {
+        match file.read_at(&mut into[read..], start + read as u64) {
+            Ok(0) => break,
+            Ok(count) => read += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(read)
 }
 
 /// Whether the piece ends the file's data.

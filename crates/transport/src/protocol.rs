@@ -238,19 +238,38 @@ impl Values {
         values
     }
 
+    /// A name and the text of its keys, of `NAME` or `NAME:key=value,…`.
+    ///
+    /// # Errors
+    /// A colon with nothing behind it.
+    pub fn named(text: &str) -> Result<(&str, &str), String> {
+        match text.split_once(':') {
+            Some((name, "")) => Err(format!(
+                "nothing follows '{text}': leave the colon out, or write {name}:key=value"
+            )),
+            Some(both) => Ok(both),
+            None => Ok((text, "")),
+        }
+    }
+
     /// The values that a text `key=value,…` gives to `keys` of `what`; the others have their defaults.
     ///
     /// # Errors
     /// What was found, and what there is.
     pub fn parse(what: &str, keys: &'static [ProtocolKey], pairs: &str) -> Result<Values, String> {
         let mut values = Values::defaults(keys);
-        for pair in pairs.split(',').filter(|pair| !pair.is_empty()) {
+        let mut given = Vec::new();
+        for pair in pairs.split_terminator(',') {
             let (key, value) =
                 pair.split_once('=').ok_or_else(|| format!("'{pair}' is no key=value"))?;
             let key = keys.iter().find(|known| known.name == key).ok_or_else(|| {
                 let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
                 format!("{what} has no key '{key}': use {}", names.join(", "))
             })?;
+            if given.contains(&key.name) {
+                return Err(format!("{} is given twice: leave one out", key.name));
+            }
+            given.push(key.name);
             let read = key.takes.read(value);
             let read = read.ok_or_else(|| format!("{} = {value}: give {}", key.name, key.takes))?;
             values.set(key.name, read);

@@ -140,6 +140,9 @@ fn words_that_nobody_knows() {
     let host = Host::beside();
     for (arguments, words) in [
         (&["fly"][..], &["fly", "--help"][..]),
+        (&["cluster", "run", "--test", "halo:"], &["halo:", "leave the colon out"]),
+        (&["cluster", "run", "--test", "halo:rounds=5,rounds=6"], &["rounds", "twice"]),
+        (&["cluster", "run", "--protocol", "careful:"], &["careful:", "leave the colon out"]),
         (&["shell", "--nope", "--", "true"], &["--nope", "usage"]),
         (&["shell", "--delay", "1ms", "--delay", "2ms", "--", "true"], &["--delay", "multiple"]),
         (&["shell", "--preset", "x25", "--", "true"], &["x25", "trunkline presets", "t1-1989"]),

@@ -23,12 +23,17 @@ impl Control {
     /// # Errors
     /// If it is less than a packet in the longest interval between two.
     pub fn set_cap(&self, cap: Option<Rate>) -> Result<(), MoverError> {
-        if let Some(slow) = cap.filter(|it| it.bits_per_second() < SLOWEST) {
-            let least = Rate::from_bits_per_second(SLOWEST);
+        let least = Control::slowest();
+        if let Some(slow) = cap.filter(|&it| it < least) {
             return Err(MoverError::TooSlow { slow, least });
         }
         self.cap.store(cap.map_or(0, Rate::bits_per_second), Ordering::Relaxed);
         Ok(())
+    }
+
+    /// The least cap: a packet in the longest interval between two.
+    pub fn slowest() -> Rate {
+        Rate::from_bits_per_second(SLOWEST)
     }
 
     /// The cap, if there is one.

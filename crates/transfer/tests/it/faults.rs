@@ -54,6 +54,23 @@ fn a_source_that_shrinks_or_changes_is_named() {
     ));
 }
 
+/// Files that the system makes up as they are read: one of /proc has data and a length of 0, one of /sys has less than a page and the
+/// length of a page.
+#[test]
+fn a_file_of_another_length_than_it_says_is_named() {
+    let scanned = |path: &str| Manifest::scan(&[path.into()], &mut |_, _| {});
+    let said = told(scanned("/proc/version"));
+    assert!(said.starts_with("/proc/version cannot be sent") && said.contains("copy"), "{said}");
+    let path = "/sys/kernel/mm/transparent_hugepage/enabled";
+    if !Path::new(path).exists() {
+        return;
+    }
+    let (_, mut source) = scanned(path).expect("a length");
+    let said = told(source.read(0, CHUNK, &mut Vec::new()));
+    let length = fs::read(path).unwrap().len();
+    assert!(said.contains(&format!("is shorter than it was: {length} bytes, was 4096")), "{said}");
+}
+
 #[test]
 fn a_file_that_became_a_link_or_a_fifo_is_not_read() {
     let (from, path) = one_file(30_000);
