@@ -1,4 +1,4 @@
-//! The first window of a new connection, in which writes are not gathered.
+//! The window with which a transfer begins, in which writes are not gathered.
 
 use super::connection::Connection;
 use super::flow::Greedy;
@@ -8,24 +8,24 @@ use trunkline_transport::tcp::congestion::Counting;
 /// Segments that are alone at most, which a window of two never leaves so many.
 const MOST: u64 = 1_000;
 
-/// How a transfer on a new connection becomes segments. Each write goes at once (TCP_NODELAY), as segments of its own, as long
-/// as the first window has room; what has to wait is gathered, and fills its segments.
+/// How a transfer becomes segments. Each write goes at once (TCP_NODELAY), as segments of its own, as long as the window with which
+/// the transfer begins has room; what has to wait is gathered, and fills its segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Segments {
     /// All of them.
     pub count: u64,
     /// User bytes of the last one.
     pub last: u32,
-    /// Whether the first window holds the whole transfer.
+    /// Whether that window holds the whole transfer.
     pub at_once: bool,
 }
 
 impl Segments {
-    /// Of `bytes` user bytes.
-    pub fn of(flow: &Greedy<'_>, bytes: u64) -> Segments {
+    /// Of `bytes` user bytes on a connection whose window has `grown` to so many, or to those of a new one.
+    pub fn of(flow: &Greedy<'_>, bytes: u64, grown: u64) -> Segments {
         let payload = u64::from(flow.tcp.payload);
         let write = if flow.gathers_when_full { flow.write } else { payload };
-        let first = first_window(&flow.tcp).min(flow.tcp.window);
+        let first = first_window(&flow.tcp).max(grown).min(flow.tcp.window);
         let in_writes = |bytes: u64| {
             bytes / write * write.div_ceil(payload) + (bytes % write).div_ceil(payload)
         };

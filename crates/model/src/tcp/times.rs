@@ -147,8 +147,9 @@ fn held_at_the_end(flow: &Greedy<'_>, share: &Share) -> f64 {
     if share.regime == Regime::Stage(Resource::Processor(flow.flow.there.from.1)) {
         return 0.0;
     }
-    let window = bytes_per_second(share) * (flow.round_trip + share.queue).as_secs_f64();
-    (2.0 * window).max(LEAST_BUFFER * f64::from(flow.tcp.payload)).min(flow.tcp.buffer as f64)
+    (2.0 * window(flow, share))
+        .max(LEAST_BUFFER * f64::from(flow.tcp.payload))
+        .min(flow.tcp.buffer as f64)
 }
 
 /// The most that it may hold: a buffer that has grown with the window stays so. In slow start a window grows by what has been
@@ -161,6 +162,11 @@ fn most_held(flow: &Greedy<'_>, share: &Share, carried: f64) -> f64 {
         None => flow.tcp.window as f64,
     };
     (2.0 * grown.min(window)).min(flow.tcp.buffer as f64)
+}
+
+/// The mean window in user bytes.
+fn window(flow: &Greedy<'_>, share: &Share) -> f64 {
+    bytes_per_second(share) * (flow.round_trip + share.queue).as_secs_f64()
 }
 
 fn bytes_per_second(share: &Share) -> f64 {
@@ -178,15 +184,17 @@ fn transfer(
     stored: Terms,
 ) -> Terms {
     let talk = &flow.flow.there;
-    let segments = match before {
-        Before::New(_) => Some(Segments::of(flow, bytes)),
-        Before::Grown | Before::Again => None,
+    let grown = match before {
+        Before::New(_) => 0,
+        Before::Grown | Before::Again => window(flow, share) as u64,
     };
-    let last = segments.map_or(last_segment(bytes, flow.tcp.payload), |it| it.last);
+    let segments = Segments::of(flow, bytes, grown);
+    let beyond = segments.beyond(bytes, flow.tcp.payload) * flow.segment.as_secs_f64();
+    let last = segments.last;
     let mut around = Terms::default();
     one_way(&mut around, talk, last);
     if confirm {
-        if segments.is_some_and(|it| it.last_is_acknowledged(&flow.tcp)) {
+        if segments.last_is_acknowledged(&flow.tcp) {
             let ahead = acknowledgement(&flow.tcp);
             behind_answer(&mut around, (talk, &flow.flow.back), ahead, (last, CONFIRMATION));
         }
@@ -198,8 +206,9 @@ fn transfer(
         Before::Grown => {
             behind_others(&mut terms, flow, share);
             share.rate.time_for(bytes.saturating_sub(u64::from(last)))
+                + seconds(beyond * share.users as f64)
         }
-        Before::Again => in_turn(flow, share, (bytes, last), around.total()),
+        Before::Again => in_turn(flow, share, (bytes, last), (beyond, around.total())),
         Before::New(new) => {
             let found = new.latency(flow, bytes);
             terms.add(
@@ -220,8 +229,7 @@ fn transfer(
             );
             // The last segment's own time is in its way.
             first_alone(&mut terms, flow, bytes);
-            let beyond = segments.map_or(0.0, |it| it.beyond(bytes, flow.tcp.payload));
-            let small = beyond * flow.segment.as_secs_f64() * f64::from(new.flows);
+            let small = beyond * f64::from(new.flows);
             seconds(small + found.rest - f64::from(last) / (new.line * f64::from(new.flows)))
         }
     };
@@ -244,8 +252,13 @@ fn first_alone(terms: &mut Terms, flow: &Greedy<'_>, bytes: u64) {
 
 /// What is left for sending if as many transfers as there are connections are always under way: by Little's law each
 /// takes its bytes over its share of the rate, with the time `around` in which its connection sends nothing, and at
-/// least what it would take alone.
-fn in_turn(flow: &Greedy<'_>, share: &Share, (bytes, last): (u64, u32), around: Span) -> Span {
+/// least what it would take alone. Small segments take so many seconds `beyond` that of full ones.
+fn in_turn(
+    flow: &Greedy<'_>,
+    share: &Share,
+    (bytes, last): (u64, u32),
+    (beyond, around): (f64, Span),
+) -> Span {
     let whole = match share.regime {
         Regime::Stage(resource) | Regime::Standing(resource) | Regime::Overflow(resource, _) => {
             flow.capacity(resource)
@@ -253,7 +266,8 @@ fn in_turn(flow: &Greedy<'_>, share: &Share, (bytes, last): (u64, u32), around: 
         Regime::Window | Regime::Loss => share.rate,
     };
     let alone = whole.max(share.rate).time_for(bytes.saturating_sub(u64::from(last)));
-    share.rate.time_for(bytes).saturating_sub(around).max(alone)
+    let all = share.rate.time_for(bytes) + seconds(beyond * share.users as f64);
+    all.saturating_sub(around).max(alone + seconds(beyond))
 }
 
 fn seconds(seconds: f64) -> Span {
@@ -274,11 +288,6 @@ fn behind_others(terms: &mut Terms, flow: &Greedy<'_>, share: &Share) {
         share.queue,
         share.queue.to_string(),
     );
-}
-
-fn last_segment(bytes: u64, payload: u32) -> u32 {
-    let payload = u64::from(payload);
-    u32::try_from((bytes.max(1) - 1) % payload + 1).unwrap_or(u32::MAX).min(bytes as u32)
 }
 
 /// Of all writes but the last the storing overlaps the sending, and the slower of the two limits.

@@ -13,6 +13,7 @@ mod processors;
 mod published_hawley1989;
 mod published_lambert1987;
 mod published_vandewater1988;
+mod queues;
 mod small_transfers;
 mod tcp;
 mod totals;
