@@ -352,31 +352,32 @@ pub(crate) fn lead(there: &Talk<'_>, back: &Talk<'_>, (last, answer): (u32, u32)
 /// What `back` sends finds the protocol's own answer to what `there` brought before it on the lines.
 fn echo_ahead(terms: &mut Terms, there: &Talk<'_>, back: &Talk<'_>, sizes: (u32, u32)) {
     if there.speech.answers() {
-        behind_answer(terms, (there, back), Speech::echo(), sizes);
+        behind_answers(terms, (there, back), (Speech::echo(), &[Span::ZERO]), sizes);
     }
 }
 
-/// The same of an `ahead` that the protocol answers with.
-pub(crate) fn behind_answer(
+/// The same of each `ahead` that the protocol answers with, so `early` before it could answer the last block; the earliest first.
+pub(crate) fn behind_answers(
     terms: &mut Terms,
     (there, back): (&Talk<'_>, &Talk<'_>),
-    ahead: Packet,
+    (ahead, early): (Packet, &[Span]),
     (last, answer): (u32, u32),
 ) {
     let requests = back.speech.requests(answer, &back.from.0.interface.split);
     let first = requests.first().and_then(|blocks| blocks.first()).copied().unwrap_or(0);
     let lead = lead(there, back, (last, answer));
     let alone = burst(&back.speech.packets(first));
-    let mut behind = vec![(Span::ZERO, ahead, true)];
-    behind.extend(alone.iter().map(|&(_, packet, last)| (lead, packet, last)));
+    let begun = early.first().copied().unwrap_or_default();
+    let mut behind: Vec<_> = early.iter().map(|&early| (begun - early, ahead, true)).collect();
+    behind.extend(alone.iter().map(|&(_, packet, last)| (begun + lead, packet, last)));
     let total = |way: &Way, packets: &[_]| way.spent(packets).into_iter().sum::<Span>();
     let later = total(&back.way, &behind).saturating_sub(total(&back.way, &alone));
     let place = back.way.stages.first().map_or("", |stage| stage.place.as_str());
     terms.add(
-        ("behind the protocol's answer", "time of one control ahead − lead", LINE),
+        ("behind the protocol's answer", "time of the controls ahead − lead", LINE),
         place,
         Cause::Queue,
         later,
-        format!("lead {lead}"),
+        format!("{} ahead, lead {lead}", early.len()),
     );
 }

@@ -152,6 +152,16 @@ impl Way {
     /// What the last of `packets` spends at each stage, propagation and queues left out, when each is
     /// handed in at its instant: D(p, h) = max(D(p−1, h), D(p, h−1)) + own time.
     pub fn spent(&self, packets: &[(Span, Packet, bool)]) -> Vec<Span> {
+        self.passed(packets).0
+    }
+
+    /// When each of `packets` is at the far interface, propagation and queues left out.
+    pub fn arrivals(&self, packets: &[(Span, Packet, bool)]) -> Vec<Span> {
+        self.passed(packets).1
+    }
+
+    /// Both.
+    fn passed(&self, packets: &[(Span, Packet, bool)]) -> (Vec<Span>, Vec<Span>) {
         let mut at: Vec<Span> = packets.iter().map(|&(release, ..)| release).collect();
         let mut spent = Vec::with_capacity(self.stages.len());
         for stage in &self.stages {
@@ -167,7 +177,7 @@ impl Way {
             }
             spent.push(at.last().copied().unwrap_or_default() - before);
         }
-        spent
+        (spent, at)
     }
 
     /// Propagation over the whole way.

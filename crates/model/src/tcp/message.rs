@@ -8,11 +8,11 @@ use crate::flow::{Flow, alongside, is_bulk};
 use crate::group::line;
 use crate::known::Known;
 use crate::medium::{self, conversation, phase_note};
-use crate::message::Terms;
+use crate::message::{Terms, behind_answers};
 use crate::prediction::{Figure, Prediction, What};
 use crate::talk::Talk;
 use crate::tcp::share::{Regime, Share};
-use crate::way::{Resource, Way};
+use crate::way::{Resource, Way, burst};
 use std::collections::BTreeSet;
 use trunkline_core::{Cause, Span};
 use trunkline_engine::{Note, NoteKind};
@@ -46,25 +46,25 @@ pub(crate) fn predict(
     notes.extend(bursts(network, traffic, &flow, sizes, &answer));
     let mut least: Option<Span> = None;
     for &size in sizes {
-        let there = in_one_burst(&traffic.transport, network.scenario().mtu, size);
-        let back = || in_one_burst(&traffic.reply_transport, network.scenario().mtu, answer(size));
-        if let Err(why) = there.and_then(|()| back()) {
-            notes.push(Note::of_traffic(
-                &traffic.name,
-                NoteKind::NotCovered,
-                format!("no formula covers {why}"),
-            ));
-            continue;
-        }
-        let mut terms = conversation(&loaded, (size, answer(size)), (at_once(traffic), false))?;
         let mtu = network.scenario().mtu;
-        pacing(&mut terms, &loaded.there, &loaded.back, (&traffic.transport, mtu, size));
-        pacing(
-            &mut terms,
-            &loaded.back,
-            &loaded.there,
-            (&traffic.reply_transport, mtu, answer(size)),
-        );
+        let back = |tcp| Ok((tcp, in_one_burst(&traffic.reply_transport, mtu, answer(size))?));
+        let ends = in_one_burst(&traffic.transport, mtu, size).and_then(back);
+        let (ours, theirs) = match ends {
+            Ok(ends) => ends,
+            Err(why) => {
+                let text = format!("no formula covers {why}");
+                notes.push(Note::of_traffic(&traffic.name, NoteKind::NotCovered, text));
+                continue;
+            }
+        };
+        let mut terms = conversation(&loaded, (size, answer(size)), (at_once(traffic), false))?;
+        let (there, back) = ((&loaded.there, &loaded.back), (&loaded.back, &loaded.there));
+        pacing(&mut terms, there, &ours, size);
+        acknowledged(&mut terms, there, &ours, (size, answer(size)));
+        pacing(&mut terms, back, &theirs, answer(size));
+        if at_once(traffic) {
+            acknowledged(&mut terms, back, &theirs, (answer(size), size));
+        }
         medium::in_time(traffic, &loaded, terms.total())?;
         least = least.min(Some(terms.total())).or(Some(terms.total()));
         list.push(Prediction {
@@ -79,13 +79,13 @@ pub(crate) fn predict(
     notes.push(Note::of_traffic(
         &traffic.name,
         NoteKind::Assumed,
-        "on a connection that is established; an answer carries the acknowledgement of its message",
+        "on a connection that is established; an answer carries the acknowledgement of its message, or of what the receiver has not acknowledged sooner",
     ));
     Ok(())
 }
 
 /// Does a message go out at once? It does within the first window: Nagle's algorithm (RFC 896) is off.
-fn in_one_burst(transport: &Transport, mtu: u32, bytes: u32) -> Result<(), String> {
+fn in_one_burst(transport: &Transport, mtu: u32, bytes: u32) -> Result<Connection, String> {
     let Transport::Tcp(settings) = transport else {
         return Err("answers over another transport than TCP".into());
     };
@@ -94,29 +94,29 @@ fn in_one_burst(transport: &Transport, mtu: u32, bytes: u32) -> Result<(), Strin
     if u64::from(bytes) > first.min(tcp.window) {
         return Err(format!("messages of {bytes} bytes, more than the first window of {first}"));
     }
-    Ok(())
+    Ok(tcp)
 }
 
 /// The gain of BBR's start-up, in thousandths.
 const START_UP_GAIN: u64 = 2_885;
 
-/// What BBR spaces the segments of a message by, beyond what they take on the slowest stage. Messages that fit into the first
-/// window never fill the path, so a connection stays in its start-up, and paces by the rate with which that began.
-fn pacing(
-    terms: &mut Terms,
-    there: &Talk<'_>,
-    back: &Talk<'_>,
-    (transport, mtu, bytes): (&Transport, u32, u32),
-) {
-    let Transport::Tcp(settings) = transport else { return };
-    let Ok(tcp) = Connection::of(settings, mtu) else { return };
-    let behind = u64::from(bytes.div_ceil(tcp.payload.max(1)).saturating_sub(1));
-    if tcp.law != Law::Bbr || behind == 0 {
-        return;
-    }
-    let ways = [&there.way, &back.way].map(|way| way.latency(&[acknowledgement(&tcp)]));
+/// What BBR leaves between the segments of a message, beyond what one takes on the slowest stage, and the round trip that it is
+/// reckoned by. Messages that fit into the first window never fill the path, so a connection stays in its start-up, and paces by
+/// the rate with which that began.
+fn gap(there: &Talk<'_>, back: &Talk<'_>, tcp: &Connection) -> (Span, Span) {
+    let ways = [&there.way, &back.way].map(|way| way.latency(&[acknowledgement(tcp)]));
     let round_trip: Span = ways.into_iter().sum();
-    let gap = round_trip.scaled(1_000, START_UP_GAIN * u64::from(tcp.first));
+    let paced = match tcp.law {
+        Law::Bbr => round_trip.scaled(1_000, START_UP_GAIN * u64::from(tcp.first)),
+        _ => Span::ZERO,
+    };
+    (paced.saturating_sub(there.block(tcp.payload).spacing), round_trip)
+}
+
+/// What these gaps add to a message.
+fn pacing(terms: &mut Terms, (there, back): (&Talk<'_>, &Talk<'_>), tcp: &Connection, bytes: u32) {
+    let behind = u64::from(bytes.div_ceil(tcp.payload.max(1)).saturating_sub(1));
+    let (gap, round_trip) = gap(there, back, tcp);
     let stage = there.block(tcp.payload).spacing;
     let numbers = format!("{behind} segments x ({round_trip} / (2.885 x {}) - {stage})", tcp.first);
     let what = (
@@ -125,8 +125,35 @@ fn pacing(
         PACING,
     );
     let place = HostPlace::Pacing.of(&there.from.0.name);
-    let span = gap.saturating_sub(stage).scaled(behind, 1);
-    terms.add(what, &place, Cause::Window, span, numbers);
+    terms.add(what, &place, Cause::Window, gap.scaled(behind, 1), numbers);
+}
+
+/// What an answer waits behind the acknowledgements of its message: of every second segment, as most receivers have it. The answer
+/// carries what is left.
+fn acknowledged(
+    terms: &mut Terms,
+    (there, back): (&Talk<'_>, &Talk<'_>),
+    tcp: &Connection,
+    (bytes, answer): (u32, u32),
+) {
+    let segments = there.speech.requests(bytes, &there.from.0.interface.split).concat();
+    let Some(&last) = segments.last() else { return };
+    let apart = gap(there, back, tcp).0 + there.block(tcp.payload).spacing;
+    let sent: Vec<_> = (0..)
+        .zip(&segments)
+        .flat_map(|(place, &data)| {
+            let packets = burst(&there.speech.packets(data));
+            packets.into_iter().map(move |(_, packet, ends)| (apart.scaled(place, 1), packet, ends))
+        })
+        .collect();
+    let arrivals = there.way.arrivals(&sent);
+    let whole = arrivals.iter().zip(&sent).filter(|(_, (.., ends))| *ends);
+    let whole: Vec<Span> = whole.map(|(&at, _)| at).collect();
+    let end = whole.last().copied().unwrap_or_default();
+    let every = tcp.acked.max(1) as usize;
+    let early = whole.chunks_exact(every).filter_map(|of| of.last());
+    let early: Vec<Span> = early.map(|&at| end.saturating_sub(at)).collect();
+    behind_answers(terms, (there, back), (acknowledgement(tcp), &early), (last, answer));
 }
 
 const PACING: &str = "draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1";

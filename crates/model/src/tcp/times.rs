@@ -6,7 +6,7 @@ use super::first::{Segments, held_back};
 use super::flow::{Greedy, acknowledgement};
 use super::share::{Flows, Regime, Share};
 use crate::group::writes;
-use crate::message::{Terms, behind_answer, one_way, slowest};
+use crate::message::{Terms, behind_answers, one_way, slowest};
 use crate::prediction::What;
 use crate::talk::{processor_place, window_place};
 use crate::way::Resource;
@@ -195,8 +195,8 @@ fn transfer(
     one_way(&mut around, talk, last);
     if confirm {
         if segments.last_is_acknowledged(&flow.tcp) {
-            let ahead = acknowledgement(&flow.tcp);
-            behind_answer(&mut around, (talk, &flow.flow.back), ahead, (last, CONFIRMATION));
+            let ahead = (acknowledgement(&flow.tcp), &[Span::ZERO][..]);
+            behind_answers(&mut around, (talk, &flow.flow.back), ahead, (last, CONFIRMATION));
         }
         one_way(&mut around, &flow.flow.back, CONFIRMATION);
     }

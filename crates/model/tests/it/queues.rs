@@ -1,7 +1,9 @@
 //! What TCP meets in the queues of slow lines and beside connections that are not like it, against the simulator.
 
-use trunkline_model::{Predictions, What, predictions};
-use trunkline_scenario::Scenario;
+use crate::common::build::*;
+use trunkline_core::Span;
+use trunkline_model::{Figure, Predictions, What, predictions};
+use trunkline_scenario::{Reply, Scenario, TcpSettings, Transport, Workload};
 
 /// Hosts `a` and `b` with a line of these keys between them, and traffic of these.
 fn scenario(line: &str, traffic: &str) -> Scenario {
@@ -51,4 +53,57 @@ fn repeated_transfers_do_not_gather_small_writes() {
         let case = format!("{bytes} in {write} over {rate}: {formula} {seen}");
         assert!((formula / seen - 1.0).abs() < 0.04, "{case}");
     }
+}
+
+/// Every second segment of a message is acknowledged by itself, and on a slow way back the answer waits behind that.
+#[test]
+fn answers_wait_behind_acknowledgements() {
+    let sizes = [500u64, 2000, 4000, 9000, 14_000];
+    for profile in ["linux", "trunkline"] {
+        for (back, reply, every) in
+            [("64kbit/s", 1, "0s"), ("64kbit/s", 1, "3s"), ("128kbit/s", 2000, "0s")]
+        {
+            let line = format!(
+                "rate = \"10Mbit/s\"\ndelay = \"5ms\"\nlimit = \"1MB\"\nbackward = {{ rate = \"{back}\" }}"
+            );
+            let keys =
+                format!("sizes = {sizes:?}\nreply = {reply}\nrepeat = 40\nevery = \"{every}\"");
+            let profile = format!(", profile = \"{profile}\"");
+            let scenario = scenario(&line, &flow("i", "interactive", &keys, &profile));
+            let found = predictions(&scenario).unwrap();
+            let run = trunkline_sim::run(&scenario).unwrap();
+            for size in sizes {
+                let formula = found.find("i", size, What::RoundTrip).unwrap();
+                let formula = formula.value.time().unwrap().as_secs_f64();
+                let own = run.traffic[0].samples.iter().filter(|it| it.size == size);
+                let mut seen: Vec<f64> = own.map(|it| it.delay().as_secs_f64()).collect();
+                seen.sort_by(f64::total_cmp);
+                let seen = seen[seen.len() / 2];
+                let case = format!(
+                    "{size}, {reply} back at {back} every {every}, {profile}: {formula} {seen}"
+                );
+                assert!((formula / seen - 1.0).abs() < 0.01, "{case}");
+            }
+        }
+    }
+}
+
+/// With `delayed_ack = 0` each segment is acknowledged by itself: one of 1000 bytes and one of 40 at 8000 bytes per second back,
+/// and an answer of 1 + 40 bytes behind it.
+#[test]
+fn an_answer_waits_behind_the_acknowledgement_of_its_only_segment() {
+    let mut net = pair(&link(8_000_000, Span::ZERO));
+    net.links[0].backward = link(64_000, Span::ZERO).into();
+    let reply = Reply::Bytes(1);
+    let every = Span::from_secs(1);
+    let talk = Workload::Interactive { sizes: vec![1000], repeat: 10, reply, every };
+    let tcp = TcpSettings {
+        profile: "trunkline".into(),
+        timestamps: Some(false),
+        delayed_ack: Some(Span::ZERO),
+        ..TcpSettings::default()
+    };
+    net.traffic.push(traffic("talk", ("a", "b"), talk, &Transport::Tcp(tcp)));
+    let ours = predictions(&net).unwrap().find("talk", 1000, What::RoundTrip).unwrap().value;
+    assert_eq!(ours, Figure::Time(Span::from_micros(1040 + 5000 + 5125)));
 }
