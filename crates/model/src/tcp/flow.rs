@@ -11,7 +11,7 @@ use crate::share::Claim;
 use crate::speech::Packet;
 use crate::talk::TOGETHER;
 use crate::throughput::Throughput;
-use crate::way::{Resource, line};
+use crate::way::{Line, Resource, line, line_name};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use trunkline_core::Span;
@@ -79,6 +79,7 @@ impl<'a> Greedy<'a> {
         if tcp.law == Algorithm::Bbr && loss > BBR_BEARS {
             return Err("BBR if more than 15 % is lost".into());
         }
+        unmarked(network, &flow, &tcp)?;
         let round_trip = round_trip(&flow, &tcp);
         let workload = &network.scenario().traffic[traffic].workload;
         let write = write.or_else(|| writes_of(workload).first().copied()).unwrap_or(1);
@@ -215,6 +216,24 @@ fn loss(network: &Network<'_>, way: &[Crossing]) -> f64 {
         _ => 1.0,
     });
     1.0 - arrives.product::<f64>()
+}
+
+/// Fails if a connection heeds the marks of a line that marks all that waits longer than a threshold: any burst may then halve its
+/// window.
+pub(super) fn unmarked(
+    network: &Network<'_>,
+    flow: &Flow<'_>,
+    tcp: &Connection,
+) -> Result<(), String> {
+    let mut lines = flow.route.there.iter().filter_map(|hop| line(network, hop));
+    let marked = lines.find_map(|Line { link, reversed, spec }| {
+        let above = spec.discipline.assumptions().marks.filter(|_| spec.rate.is_some())?;
+        Some(format!(
+            "marks of all that waits longer than {above} at {}",
+            line_name(network, link, reversed)
+        ))
+    });
+    marked.filter(|_| tcp.heeds_marks).map_or(Ok(()), Err)
 }
 
 /// User bytes of each system write, one size after the other.

@@ -1,7 +1,7 @@
 //! Messages and their answers over TCP.
 
 use super::connection::{Connection, Law};
-use super::flow::acknowledgement;
+use super::flow::{acknowledgement, unmarked};
 use super::meets;
 use crate::engine::{at_once, bursts};
 use crate::flow::{Flow, alongside, is_bulk};
@@ -48,7 +48,12 @@ pub(crate) fn predict(
     for &size in sizes {
         let mtu = network.scenario().mtu;
         let back = |tcp| Ok((tcp, in_one_burst(&traffic.reply_transport, mtu, answer(size))?));
-        let ends = in_one_burst(&traffic.transport, mtu, size).and_then(back);
+        let there = in_one_burst(&traffic.transport, mtu, size);
+        let there = there.and_then(|tcp| match size > tcp.payload {
+            true => unmarked(network, &flow, &tcp).map(|()| tcp),
+            false => Ok(tcp),
+        });
+        let ends = there.and_then(back);
         let (ours, theirs) = match ends {
             Ok(ends) => ends,
             Err(why) => {

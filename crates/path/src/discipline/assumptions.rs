@@ -13,6 +13,8 @@ pub struct Assumptions {
     pub standing: Standing,
     /// What drops or marks before the limit is reached, as a message names it. `None` if nothing does.
     pub early: Option<&'static str>,
+    /// The wait above which every packet that can be marked is. `None` if there is none.
+    pub marks: Option<Span>,
     /// The rate above which it holds packets back or drops them, whatever the line carries.
     pub cap: Option<Rate>,
     /// Whether packets wait for others although the line is free.
@@ -64,6 +66,7 @@ impl Assumptions {
         cuts: None,
         standing: Standing::Limit,
         early: None,
+        marks: None,
         cap: None,
         batches: false,
         bands: false,

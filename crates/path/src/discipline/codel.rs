@@ -64,7 +64,8 @@ impl Settings for CodelSettings {
 
     fn assumptions(&self) -> Assumptions {
         let idle = never_acts(self.limit, self.mtu);
-        Assumptions { idle, ..Assumptions::managed(CODEL, Standing::Delay(self.target)) }
+        let marks = self.ce_threshold;
+        Assumptions { idle, marks, ..Assumptions::managed(CODEL, Standing::Delay(self.target)) }
     }
 }
 

@@ -87,8 +87,9 @@ impl Settings for FqCodelSettings {
     fn assumptions(&self) -> Assumptions {
         let standing = Standing::Delay(self.target);
         let idle = never_acts(self.limit, self.mtu);
+        let (early, marks) = (Some(CODEL), self.ce_threshold);
         let by_flow =
-            Assumptions { early: Some(CODEL), standing, idle, ..Assumptions::turns(self.quantum) };
+            Assumptions { early, marks, standing, idle, ..Assumptions::turns(self.quantum) };
         match self.hosts {
             None => by_flow,
             Some(_) => Assumptions { sharing: Sharing::Unknown, ..by_flow },
