@@ -122,7 +122,11 @@ fn lossless(link: &LinkSpec) -> bool {
 /// The property of a link that no formula knows, loss apart.
 fn unpredictable(link: &LinkSpec) -> Option<&'static str> {
     let effects = &link.impairments;
-    let held = link.discipline.assumptions().holds_back();
+    let assumed = link.discipline.assumptions();
+    // A shaper lets all pass that the line carries, if its rate is not below the line's; a policer counts what comes.
+    let passes = assumed.early.is_none()
+        && assumed.cap.zip(link.rate).is_some_and(|(cap, rate)| cap >= rate);
+    let held = assumed.holds_back().filter(|_| !passes);
     [
         (!effects.bit_errors.is_never(), "bit errors"),
         (!effects.duplicate.is_never(), "duplication"),

@@ -134,3 +134,21 @@ fn marks_above_a_threshold_are_not_covered() {
         assert!(covered("interactive", "sizes = [900]\nrepeat = 3", ", ecn = true"));
     }
 }
+
+/// A token bucket whose rate is not below the line's lets all pass, which the scenario says of it: the formulas are a FIFO's. A
+/// policer drops bursts all the same.
+#[test]
+fn a_bucket_that_lets_all_pass_is_a_fifo() {
+    let rate = |discipline: &str| {
+        let line = format!("rate = \"10Mbit/s\"\ndelay = \"5ms\"\ndiscipline = \"{discipline}\"");
+        let greedy = flow("t", "greedy", "duration = \"100s\"", "");
+        let found = predictions(&scenario(&line, &greedy)).unwrap();
+        found.list.iter().find(|it| it.what == What::Throughput).map(|it| it.value)
+    };
+    let fifo = rate("fifo:limit=64kB");
+    assert!(fifo.is_some());
+    assert_eq!(rate("token-bucket:rate=20Mbit/s,limit=64kB"), fifo);
+    assert_eq!(rate("token-bucket:rate=10Mbit/s,limit=64kB"), fifo);
+    assert_eq!(rate("token-bucket:rate=9Mbit/s,limit=64kB"), None);
+    assert_eq!(rate("token-bucket:rate=20Mbit/s,mode=police,limit=64kB"), None);
+}
