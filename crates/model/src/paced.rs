@@ -31,7 +31,8 @@ pub(crate) fn predict(
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
     let traffic = &network.scenario().traffic[index];
-    let flows = Flow::all(network, index)?;
+    let mut flows = Flow::all(network, index)?;
+    side_by_side(&mut flows);
     for flow in &flows {
         flow.uncovered(network).map_or(Ok(()), Err)?;
     }
@@ -157,6 +158,19 @@ fn apart(
     );
     terms.add(name, busiest, Cause::Queue, others + slots, (others + slots).to_string());
     (What::DelayAtMost, terms)
+}
+
+/// Marks the stages that several flows cross.
+fn side_by_side(flows: &mut [Flow<'_>]) {
+    let mut users: BTreeMap<Resource, usize> = BTreeMap::new();
+    for flow in flows.iter() {
+        let stages: BTreeSet<Resource> =
+            flow.there.way.stages.iter().map(|it| it.resource).collect();
+        stages.into_iter().for_each(|stage| *users.entry(stage).or_default() += 1);
+    }
+    for stage in flows.iter_mut().flat_map(|flow| &mut flow.there.way.stages) {
+        stage.beside = users[&stage.resource] > 1;
+    }
 }
 
 /// What all flows together ask of each stage.

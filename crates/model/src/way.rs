@@ -53,6 +53,8 @@ pub(crate) struct Stage {
     pub propagate: Span,
     /// What every block waits here behind other traffic.
     pub queue: Span,
+    /// Whether packets of other channels go between its own, so that frames do not go on with the next packet of one channel.
+    pub beside: bool,
     /// The channels with which it is shared quantum by quantum.
     pub turns: Option<Turns>,
     /// On its last visit of a way that crosses it several times (Hawley 1989 §3: a loop): how often before.
@@ -106,6 +108,9 @@ struct Server {
     free: Option<Span>,
     /// Part of a nanosecond by which the last packet ended later.
     remainder: u128,
+    /// Whether the pieces are of two channels in turn, and whose the next one is.
+    beside: bool,
+    channel: u64,
 }
 
 /// The direction of a link that a way crosses.
@@ -274,8 +279,9 @@ pub(crate) fn burst(packets: &[Packet]) -> Vec<(Span, Packet, bool)> {
 }
 
 fn plain(resource: Resource, place: &str, kind: Kind) -> Stage {
-    let (propagate, queue, turns) = (Span::ZERO, Span::ZERO, None);
-    Stage { resource, place: place.into(), kind, cut: None, propagate, queue, turns, before: 0 }
+    let place = place.into();
+    let (propagate, queue, beside) = (Span::ZERO, Span::ZERO, false);
+    Stage { resource, place, kind, cut: None, propagate, queue, beside, turns: None, before: 0 }
 }
 
 impl Stage {
@@ -332,7 +338,7 @@ impl Stage {
     /// The same for `blocks` blocks: of a fast line a block's own time in whole nanoseconds is too coarse.
     pub fn busy_for(&self, packets: &[Packet], blocks: u64) -> Span {
         const BLOCKS: u64 = 64;
-        let mut server = Server::new(self);
+        let mut server = Server { beside: self.beside, ..Server::new(self) };
         let mut end = Span::ZERO;
         for _ in 0..BLOCKS {
             for (_, packet, last) in burst(packets) {
@@ -372,7 +378,8 @@ impl Server {
             Kind::Line(_, framing) => framing,
             _ => Framing::None,
         };
-        Server { framer: Framer::new(framing), free: None, remainder: 0 }
+        let framer = Framer::new(framing);
+        Server { framer, free: None, remainder: 0, beside: false, channel: 0 }
     }
 
     /// When a packet that is there at `ready` has left.
@@ -396,7 +403,9 @@ impl Server {
         let bits = pieces.into_iter().enumerate().map(|(index, bytes)| {
             let last = index + 1 == count;
             let controls = if last { packet.controls } else { 0 };
-            let piece = Piece { channel: ChannelNumber(0), bytes, controls, last };
+            let channel = ChannelNumber(self.channel);
+            self.channel ^= u64::from(self.beside);
+            let piece = Piece { channel, bytes, controls, last };
             self.framer.line_bits(piece, follows || index > 0)
         });
         bits.sum()

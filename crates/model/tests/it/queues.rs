@@ -1,8 +1,9 @@
 //! What TCP meets in the queues of slow lines and beside connections that are not like it, against the simulator.
 
 use crate::common::build::*;
-use trunkline_core::Span;
+use trunkline_core::{Rate, Span};
 use trunkline_model::{Figure, Predictions, What, predictions};
+use trunkline_path::LinkSpec;
 use trunkline_scenario::{Reply, Scenario, TcpSettings, Transport, Workload};
 
 /// Hosts `a` and `b` with a line of these keys between them, and traffic of these.
@@ -151,4 +152,32 @@ fn a_bucket_that_lets_all_pass_is_a_fifo() {
     assert_eq!(rate("token-bucket:rate=10Mbit/s,limit=64kB"), fifo);
     assert_eq!(rate("token-bucket:rate=9Mbit/s,limit=64kB"), None);
     assert_eq!(rate("token-bucket:rate=20Mbit/s,mode=police,limit=64kB"), None);
+}
+
+/// Datagrams of two channels that come together share no stretch of a frame: each has 3 bytes more with `t1-mixed`, or 8 with
+/// `t1-lapd`, whose frames hold one channel.
+#[test]
+fn channels_side_by_side_have_frames_of_their_own() {
+    let busy = |framing: &str, bits: u64, count: u32| {
+        let framing = framing.parse().unwrap();
+        let mut net = pair(&LinkSpec { framing, ..link(19_300, Span::ZERO) });
+        let rate = Rate::from_bits_per_second(bits);
+        let paced = Workload::Paced { size: 10, rate, duration: Span::from_secs(10) };
+        net.traffic.push(traffic("t", ("a", "b"), paced, &Transport::Datagram));
+        net.traffic[0].count = count;
+        predictions(&net).unwrap()
+    };
+    let share = |found: &Predictions| match found.find("t", 10, What::Utilisation).unwrap().value {
+        Figure::Share(ppm) => ppm as f64 / 1e6,
+        other => panic!("{other:?}"),
+    };
+    // 2400 bytes per second on the line. A frame of 256 bytes has 25.6 datagrams of 10 and 3, 6 of its own, and mostly goes on in
+    // the next one with 3.
+    let mixed = busy("t1-mixed", 6400, 2);
+    let bytes = 13.0 + (6.0 + 3.0 * 0.8) / 25.6;
+    assert!((share(&mixed) - 160.0 * bytes / 2400.0).abs() < 0.005, "{}", share(&mixed));
+    assert!((share(&busy("t1-lapd", 4000, 2)) - 100.0 * 18.0 / 2400.0).abs() < 0.005);
+    assert!(share(&busy("t1-mixed", 12_800, 1)) < 0.72);
+    let overload = busy("t1-mixed", 7680, 2);
+    assert!(told(&overload, "t", "overload") && overload.find("t", 10, What::Delay).is_none());
 }
