@@ -113,7 +113,8 @@ fn both_ends_count_what_was_there_before() {
     for (there, had) in [(vec![1], 10_944), (vec![99], 7944), (alternate, 50 * 10_944)] {
         let (_dir, file, inbox) = places(octets as usize);
         fs::create_dir(&inbox).unwrap();
-        let (manifest, mut source) = Manifest::scan(&[file.clone()], &mut |_, _| {}).unwrap();
+        let (manifest, mut source) =
+            Manifest::scan(std::slice::from_ref(&file), &mut |_, _| {}).unwrap();
         let mut sink = Sink::open(&inbox, manifest.identity(), 10_944).unwrap();
         sink.set_manifest(&manifest.encode(), false).unwrap();
         let mut data = Vec::new();

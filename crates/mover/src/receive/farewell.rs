@@ -84,7 +84,7 @@ mod tests {
         let at = |millis| Time::ZERO + Span::from_millis(millis);
         end.did(at(1), Done::Failed(TransferError::NoManifest), &mut |_| {});
         end.say(at(2), &mut |_| {});
-        let until = |end: &End| end.failed.as_ref().map(|it| it.1);
+        let until = |end: &End| end.failed.as_ref().map(|it| it.until);
         assert!(until(&end) > Some(at(1000)), "its sender may not have heard");
         let connection = end.current.as_mut().map(|it| &mut it.connection);
         connection.unwrap().receive(at(50), &Packet::QuitAck, true);
