@@ -5,5 +5,6 @@ mod clusters;
 mod dctcp;
 mod hosts;
 mod netblt;
+mod netblt_again;
 mod netblt_short;
 mod network;

@@ -29,6 +29,8 @@ pub struct Incoming {
     pub timer: Option<Time>,
     /// Packets asked for again that have not come.
     pub requested: u32,
+    /// The numbers of all of them are below this one.
+    pub asked: u32,
     /// Whether nothing more of it comes by itself: its end, or a later buffer, has been seen.
     pub is_passed: bool,
     have: Vec<u64>,
@@ -50,6 +52,7 @@ impl Incoming {
             phase: Phase::AckWait(go),
             timer: None,
             requested: 0,
+            asked: 0,
             is_passed: false,
             have: vec![0; packets.div_ceil(64) as usize],
             count: 0,
@@ -129,9 +132,24 @@ impl Incoming {
         self.reach > 0
     }
 
+    /// The number of its last packet, as far as is known.
+    pub fn end(&self) -> u16 {
+        (self.expected - 1) as u16
+    }
+
     /// Packets that have not come.
     pub fn missing(&self) -> u32 {
         self.expected - self.count
+    }
+
+    /// Whether a packet that comes may have been asked for again.
+    pub fn was_asked(&self, packet: u16) -> bool {
+        self.requested > 0 && u32::from(packet) < self.asked
+    }
+
+    /// Whether a packet is known to have been sent: one behind it has come.
+    pub fn is_behind(&self, packet: u16) -> bool {
+        self.is_passed || u32::from(packet) < self.reach
     }
 
     /// Packets that are still to come by themselves.

@@ -4,6 +4,7 @@
 //! come; when it runs out, the missing packets are asked for. No packet that overtakes another makes a request by itself
 //! (RFC 1030 §7).
 
+mod beginning;
 mod opening;
 mod parity;
 mod short;
@@ -16,6 +17,7 @@ use super::log::Log;
 use super::terms::SPREAD;
 use super::timers::{Arrivals, ControlTimer};
 use super::wire::{Burst, COMMON, Data, Dialect, Message, NullAck, Said, Terms};
+use beginning::Beginning;
 use std::collections::{BTreeSet, VecDeque};
 use trunkline_core::{Span, Time};
 
@@ -101,8 +103,9 @@ pub struct Receiver {
     came: Time,
     arrivals: Arrivals,
     law: Box<dyn Law>,
-    /// From packet to packet as the sender told first, if the law had offered nothing until then.
-    told: Option<Span>,
+    /// The burst that the sender told first, if the law had offered nothing until then.
+    told: Option<Burst>,
+    beginning: Beginning,
     /// The message that carries the newest offer, until it is acknowledged.
     offered: Option<u16>,
     /// The pace that the sender has told since it took up the newest offer, and the newest message that it had heard then.
@@ -146,6 +149,7 @@ impl Receiver {
             arrivals: Arrivals::new(spacing(&*law).max(law.quantum())),
             law,
             told: None,
+            beginning: Beginning::default(),
             offered: None,
             kept: None,
             keepalive,
@@ -190,7 +194,7 @@ impl Receiver {
             self.strays_or_copy(now, data, is_old);
             return None;
         };
-        let was_asked = buffer.requested > 0;
+        let was_asked = buffer.was_asked(data.packet);
         let taken = match self.contradicts(data.buffer, data.last) {
             true => None,
             false => self.buffers[index].take(data, self.terms.packet).ok(),
@@ -240,13 +244,16 @@ impl Receiver {
         self.hear_pace(data.burst);
         let place = self.place(self.done + index as u64, data.packet);
         self.tell_law(now, data, by_itself.then_some(place));
+        if by_itself {
+            self.beginning.came(now, place);
+        }
         self.arrivals.came(now, data.buffer, data.packet.into());
         self.review(now);
         if data.last && self.last.is_none() {
             self.found_last(data.buffer);
         }
         let buffer = &mut self.buffers[index];
-        if buffer.requested > 0 {
+        if !by_itself {
             buffer.requested -= 1;
             self.requested -= 1;
         }
@@ -341,6 +348,7 @@ impl Receiver {
         }
         if self.offered.is_some_and(|it| high.wrapping_sub(it) < 1 << 15) {
             self.offered = None;
+            self.beginning.ends();
             self.kept = told.map(|burst| (burst, high));
             self.law.taken_up(told);
         }
@@ -390,26 +398,30 @@ impl Receiver {
                 continue;
             }
             self.unset_timer(index);
-            self.law.ended(now);
-            self.ask_again(index);
+            let absent = self.overdue(now, index);
+            match absent.is_empty() {
+                true => self.wait_on(now, index),
+                false => self.ask_again(now, index, &absent),
+            }
         }
     }
 
-    /// Asks for all packets of a buffer that have not come.
-    fn ask_again(&mut self, index: usize) {
+    /// Asks for these packets of a buffer, the first of those that have not come.
+    fn ask_again(&mut self, now: Time, index: usize, absent: &[u16]) {
+        self.law.ended(now);
         self.received.data_timeouts += 1;
         self.arrivals.interrupted();
         let number = self.base.wrapping_add(index as u32);
         let most = self.log.most_missing();
         let buffer = &mut self.buffers[index];
-        let absent: Vec<u16> = buffer.absent().collect();
         self.received.requested += absent.len() as u64;
         // Of a buffer that has not been begun nothing comes for being asked for: the sender is only slow.
         let coming = if number < self.untouched { absent.len() as u32 } else { 0 };
         self.requested = self.requested - buffer.requested + coming;
         buffer.requested = coming;
-        // What comes from now on may have been asked for.
-        buffer.is_passed = true;
+        buffer.asked = absent.last().map_or(0, |&it| u32::from(it) + 1);
+        // If all was asked for, what comes from now on may have been.
+        buffer.is_passed |= absent.len() as u32 == buffer.missing();
         for part in absent.chunks(most) {
             let offer = self.law.offer();
             let sequence = self.log.add(number, Said::Resend { offer, missing: part.to_vec() });

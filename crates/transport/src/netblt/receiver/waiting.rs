@@ -57,9 +57,9 @@ impl Receiver {
     pub(super) fn hear_pace(&mut self, burst: Burst) {
         let has_offered = self.law.offer() != Burst::default();
         let tells = burst.interval > 0;
-        let apart = apart(burst);
-        if self.told != Some(apart) && tells && !has_offered {
-            (self.told, self.arrivals) = (Some(apart), Arrivals::new(apart));
+        let is_other = self.told.map(apart) != Some(apart(burst));
+        if is_other && tells && !has_offered {
+            (self.told, self.arrivals) = (Some(burst), Arrivals::new(apart(burst)));
         }
     }
 
@@ -86,7 +86,7 @@ impl Receiver {
     /// The time within which the next packet comes if the sender has one.
     fn quantum(&self) -> Span {
         let has_offered = self.law.offer() != Burst::default();
-        self.told.filter(|_| !has_offered).unwrap_or_else(|| self.law.quantum())
+        self.told.filter(|_| !has_offered).map_or_else(|| self.law.quantum(), apart)
     }
 
     /// The least of a data timer.
@@ -95,7 +95,7 @@ impl Receiver {
     }
 
     /// How long so many packets more are waited for, the last of which may be as late as others were.
-    fn patience(&self, packets: u32) -> Span {
+    pub(super) fn patience(&self, packets: u32) -> Span {
         let patience = self.arrivals.patience(packets, spacing(&*self.law)) + self.law.late();
         patience.max(self.least())
     }
