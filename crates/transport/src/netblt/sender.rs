@@ -4,6 +4,7 @@
 mod heard;
 mod silence;
 mod tail;
+mod young;
 
 use super::pace::{Pace, Start};
 use super::serial::Heard;
@@ -13,6 +14,7 @@ use silence::Silence;
 use std::collections::{BTreeSet, VecDeque};
 use tail::Tail;
 use trunkline_core::{Span, Time};
+use young::Young;
 
 /// After how long without data a control message is acknowledged by itself, unless half a burst interval is longer.
 const PROMPT: Span = Span::from_millis(10);
@@ -101,8 +103,9 @@ pub struct Sender {
     echo: BTreeSet<(u32, u16)>,
     /// What goes behind the last packet while nothing else is to be sent.
     tail: Tail,
-    /// Packets that were asked for again by the receiver, and stretches of them that follow each other.
-    asked: (u64, u64),
+    /// Packets that are lost by what the receiver asks for, and stretches of them that follow each other.
+    lost: (u64, u64),
+    young: Young,
     pace: Pace,
     /// The newest message whose offer has been taken up, and whether anything was offered.
     offered: u16,
@@ -144,7 +147,8 @@ impl Sender {
             again: BTreeSet::new(),
             echo: BTreeSet::new(),
             tail: Tail::default(),
-            asked: (0, 0),
+            lost: (0, 0),
+            young: Young::new(Span::from_millis(start.burst.interval.into())),
             pace: Pace::new(&start),
             offered: 0,
             has_offer: false,
@@ -273,6 +277,7 @@ impl Sender {
             false => {
                 self.sent_new(index, bytes);
                 self.tail.is_new(now);
+                self.young.sent(now, (number, packet));
             }
         }
         self.touched = self.touched.max(number);
@@ -292,12 +297,13 @@ impl Sender {
     }
 
     /// A packet is sent that had been sent before. In the end the line is free while the receiver's word is on its way, and one
-    /// packet that is lost twice costs a round trip: what was asked for goes twice, the second time behind all others.
+    /// packet that is lost twice costs a round trip: if the path loses any, what was asked for goes twice, the second time behind all others.
     fn sent_again(&mut self, packet: (u32, u16), is_end: bool) {
         self.sent.again += 1;
         self.tail.is_sent(packet);
         let is_asked = self.again.remove(&packet);
-        match is_asked && is_end && self.ended && self.pace.is_even() {
+        let has_lost = self.lost.0 > 0;
+        match is_asked && is_end && has_lost && self.ended && self.pace.is_even() {
             true => self.echo.insert(packet),
             false => self.echo.remove(&packet),
         };

@@ -12,6 +12,7 @@ impl Sender {
     /// A CONTROL packet has come.
     pub fn receive(&mut self, now: Time, messages: &[Message]) {
         self.silence.ends(now, self.timer);
+        self.young.turn(now);
         for message in messages {
             if !self.heard.note(message.sequence) {
                 self.sent.copies += 1;
@@ -27,6 +28,7 @@ impl Sender {
                     self.offer(message.sequence, *offer);
                     if *timer != u16::MAX {
                         self.timer = Span::from_millis((*timer).into());
+                        self.young.learn(self.timer);
                     }
                     self.confirm(message.buffer);
                 }
@@ -129,11 +131,14 @@ impl Sender {
         let Some(buffer) = self.buffers.get(index).filter(|it| !it.confirmed) else { return };
         let Some((bytes, _)) = buffer.filled else { return };
         let count = packets(bytes, self.terms.packet);
-        let sent = missing.iter().filter(|&&it| u32::from(it) < buffer.sent).count() as u64;
+        let is_sent = |it: &&u16| u32::from(**it) < buffer.sent;
+        let sent = missing.iter().filter(is_sent).count() as u64;
+        let is_lost = |it: &&u16| self.young.may_be_lost((number, **it));
+        let lost = missing.iter().filter(is_sent).filter(is_lost).count() as u64;
         let follows =
             missing.windows(2).filter(|it| it[0].checked_add(1) == Some(it[1])).count() as u64;
-        self.asked.0 += sent;
-        self.asked.1 += sent.saturating_sub(follows);
+        self.lost.0 += lost;
+        self.lost.1 += lost.saturating_sub(follows);
         for &packet in missing {
             // Of a short last buffer the receiver may not know where it ends: its last packet tells.
             let packet = u32::from(packet).min(count - 1);

@@ -91,7 +91,7 @@ impl Sender {
         let gap = self.pace.gap();
         // A law's receiver says something at each stretch of packets that it looks at.
         let most = UNKNOWN.max(self.timer.scaled(4, 1)).max(gap.scaled(128, 1));
-        (self.silence.learned(gap, self.asked).map_or(most, |it| it.min(most)), most)
+        (self.silence.learned(gap, self.lost).map_or(most, |it| it.min(most)), most)
     }
 
     /// When its patience ended, if the next packet is to be sent later. After a pause the receiver has something to say a round trip later.

@@ -64,7 +64,7 @@ impl Sender {
     /// Finds what follows once everything has been sent, if a law keeps the pace and this path has lost something. Packets of RFC 998
     /// go as they always did.
     pub(super) fn find_tail(&mut self, now: Time) {
-        let has_lost = self.sent.again > 0 || !self.again.is_empty();
+        let has_lost = self.lost.0 > 0;
         let is_end = self.ended && self.at as u64 == self.filled - self.done;
         let is_ours = self.pace.is_even() && !self.dialect.is_classic();
         if !(is_end && has_lost && is_ours) || self.tail.is_found {
@@ -100,8 +100,8 @@ impl Sender {
         let mut buffers: Vec<u32> = self.newest().take(count.max(1)).map(|it| it.0).collect();
         buffers.dedup();
         let known = self.sent.packets.saturating_sub(count as u64).max(1);
-        let lost = (u64::from(self.terms.packets()) * self.asked.0).div_ceil(known);
-        let spread = (2 * self.asked.0 / self.asked.1.max(1)).max(2) - 1;
+        let lost = (u64::from(self.terms.packets()) * self.lost.0).div_ceil(known);
+        let spread = (2 * self.lost.0 / self.lost.1.max(1)).max(2) - 1;
         let rows = lost + (9 * (lost + 1) * spread).isqrt() + 1;
         let most = (most / buffers.len().max(1)).clamp(1, MOST);
         self.tail.rows = usize::try_from(rows).unwrap_or(MOST).min(most);

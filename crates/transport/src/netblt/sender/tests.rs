@@ -4,6 +4,8 @@ use super::*;
 use crate::netblt::pace::Spacing;
 use crate::netblt::wire::{Message, Said};
 
+/// When the receiver's word comes of what was sent in the beginning.
+const ROUND: Time = Time::from_nanos(100_000_000);
 const BURST: Burst = Burst { size: 100, interval: 10 };
 
 /// Two buffers of three packets each may be outstanding.
@@ -154,14 +156,20 @@ fn the_last_repairs_go_twice() {
         let offer = BURST;
         message(sequence, buffer, Said::Resend { offer, missing })
     };
-    sender.receive(Time::ZERO, &[resend(3, 1, vec![1])]);
+    sender.receive(Time::ZERO + Span::from_millis(1500), &[resend(3, 1, vec![1])]);
     assert_eq!(all(&mut sender), [(0, 1, true)], "more may follow");
     sender.fill(300, true);
     all(&mut sender);
-    sender.receive(Time::ZERO, &[resend(4, 1, vec![1]), resend(5, 2, vec![0, 2])]);
+    sender.receive(
+        Time::ZERO + Span::from_millis(3500),
+        &[resend(4, 1, vec![1]), resend(5, 2, vec![0, 2])],
+    );
     let (one, others) = ((0, 1, true), [(1, 0, true), (1, 2, true)]);
     assert_eq!(all(&mut sender), [one, others[0], others[1], one, others[0], others[1]]);
-    sender.receive(Time::ZERO, &[resend(6, 1, vec![1]), resend(7, 2, vec![0])]);
+    sender.receive(
+        Time::ZERO + Span::from_millis(4500),
+        &[resend(6, 1, vec![1]), resend(7, 2, vec![0])],
+    );
     let ok = Said::Ok { offer: Burst::default(), timer: 100 };
     sender.receive(Time::ZERO, &[message(8, 1, ok)]);
     assert_eq!(all(&mut sender), [others[0], others[0]], "the other is confirmed");
@@ -192,7 +200,7 @@ fn the_tail_goes_twice() {
         next(&mut sender);
         if loses {
             let resend = Said::Resend { offer: Burst::default(), missing: vec![0] };
-            sender.receive(Time::ZERO, &[message(3, first, resend)]);
+            sender.receive(ROUND, &[message(3, first, resend)]);
         }
         let sent = std::iter::from_fn(|| next(&mut sender)).take(8 + usize::from(loses));
         let sent: Vec<_> = sent.collect();
@@ -203,6 +211,28 @@ fn the_tail_goes_twice() {
         let ok = Said::Ok { offer: Burst::default(), timer: 100 };
         sender.receive(Time::ZERO, &[message(4, first, ok)]);
         assert_eq!(next(&mut sender), None, "the others are confirmed");
+    }
+}
+
+/// A packet that is asked for just after it was sent was asked for before: nothing shows that the path loses any. It goes once more, and
+/// the newest do not.
+#[test]
+fn what_is_asked_for_too_early_is_no_loss() {
+    let tail = vec![(0, 0), (0, 0), (0, 2), (0, 1), (0, 0)];
+    for (asked, again) in [(0, vec![(0, 0)]), (30, tail)] {
+        let burst = Burst { size: 10, interval: 40 };
+        let start = Start { spacing: Spacing::Even, burst, train: 3 };
+        let mut sender = Sender::new(Dialect::V5, &terms(), start, Burst { size: 1, interval: 0 });
+        sender.receive(Time::ZERO, &[message(1, 1, Said::Go)]);
+        sender.fill(300, true);
+        assert_eq!(said(&mut sender, Time::ZERO).len(), 3);
+        let asked = Time::ZERO + Span::from_millis(asked);
+        let resend = Said::Resend { offer: Burst::default(), missing: vec![0] };
+        sender.receive(asked, &[message(2, 1, resend)]);
+        let later = (1..9).map(|pause| asked + Span::from_millis(100 * pause));
+        let sent = later.filter_map(|now| sender.transmit(now));
+        let sent: Vec<_> = sent.map(|it| (it.buffer, it.header.packet)).collect();
+        assert_eq!(sent, again);
     }
 }
 
@@ -226,7 +256,7 @@ fn parity_follows_the_end() {
     };
     assert_eq!(rows(&mut sender, 1), []);
     let resend = Said::Resend { offer: Burst::default(), missing: vec![0] };
-    sender.receive(Time::ZERO, &[message(3, 1, resend)]);
+    sender.receive(ROUND, &[message(3, 1, resend)]);
     // A timer of 100 ms: five packets behind the end at most, in the time in which the line is free.
     let (one, other) = ((0, 0, 3, 100, false), (1, 0, 2, 20, true));
     let all = rows(&mut sender, 20);
