@@ -41,6 +41,8 @@ pub struct Transfer {
     pub apart: f64,
     /// Whether the line serves them in turn.
     pub in_turn: bool,
+    /// Parts like the connection's own that make up the line: as many as there are connections, if they are alike.
+    pub parts: f64,
     /// Segments that the connection's part of the path holds, and of the buffer.
     pub pipe: f64,
     /// The part of the buffer.
@@ -154,12 +156,11 @@ pub fn latency(transfer: &Transfer) -> Latency {
 impl Transfer {
     /// The line as all see it.
     fn shared(&self) -> Line {
-        let flows = f64::from(self.flows.max(1));
         Line {
             flows: self.flows,
             apart: self.apart,
-            segment: 1.0 / (self.line() * flows).max(1e-12),
-            buffer: self.buffer * flows,
+            segment: 1.0 / (self.line() * self.parts).max(1e-12),
+            buffer: self.buffer * self.parts,
             round: self.round,
             acked: self.acked,
             in_turn: self.in_turn,
@@ -390,6 +391,7 @@ pub(super) mod tests {
             flows: 1,
             apart: 0.0,
             in_turn: false,
+            parts: 1.0,
             pipe: 100.0,
             buffer: 1e6,
             loss: 0.0,

@@ -56,6 +56,8 @@ pub(crate) struct Beginning {
     /// Connections that share the stage, and the seconds from one beginning to the next.
     pub flows: u32,
     apart: f64,
+    /// Parts like this one that make up the stage: as many as connections, if their rates are alike.
+    parts: f64,
     /// Whether the stage is a line that serves them in turn.
     pub in_turn: bool,
     /// Their inequality at the end.
@@ -66,22 +68,27 @@ pub(crate) struct Beginning {
 
 impl Beginning {
     /// Of flow number `index`, if all begin together.
-    pub fn of(network: &Network<'_>, flows: &Flows<'_>, index: usize, share: &Share) -> Beginning {
-        let flow = &flows[index];
+    pub fn of(
+        network: &Network<'_>,
+        flows: &Flows<'_>,
+        shares: &[Share],
+        index: usize,
+    ) -> Beginning {
+        let (flow, share) = (&flows[index], &shares[index]);
+        let parts = |resource: Resource| parts(flows, shares, index, resource);
         let part = |resource: Resource| {
             let whole = flow.capacity(resource).millibytes_per_second() as f64 / 1e3;
-            whole / flows.users(resource).len().max(1) as f64
+            whole / parts(resource)
         };
         let steady = share.rate.millibytes_per_second() as f64 / 1e3;
-        let parts = flow.demands.keys().map(|&resource| (part(resource), resource));
-        let slowest = parts.min_by(|a, b| a.0.total_cmp(&b.0));
+        let each = flow.demands.keys().map(|&resource| (part(resource), resource));
+        let slowest = each.min_by(|a, b| a.0.total_cmp(&b.0));
         let (line, stage) = slowest.map_or((f64::MAX / 1e9, None), |(line, at)| (line, Some(at)));
         let queue =
             narrowest(network, flow, flows).filter(|(resource, _)| Some(*resource) == stage);
         let buffer = queue.map_or(f64::MAX / 1e9, |(resource, bytes)| {
-            let sharing = flows.users(resource).len().max(1) as f64;
             let payload = f64::from(flow.tcp.payload);
-            bytes as f64 * payload / (payload + f64::from(flow.tcp.header)) / sharing
+            bytes as f64 * payload / (payload + f64::from(flow.tcp.header)) / parts(resource)
         });
         let sharing = stage.map_or(1, |stage| flows.users(stage).len().max(1));
         Beginning {
@@ -90,6 +97,7 @@ impl Beginning {
             steady: steady.min(line),
             flows: u32::try_from(sharing).unwrap_or(u32::MAX),
             apart: network.scenario().traffic[flow.flow.traffic].stagger.as_secs_f64(),
+            parts: stage.map_or(1.0, parts),
             in_turn: sharing > 1 && stage.is_some_and(|stage| serves_in_turn(network, stage)),
             inequality: inequality(flow, share),
             kept: None,
@@ -105,9 +113,8 @@ impl Beginning {
         if !queues || managed || share.queue.is_zero() || share.users < 2 {
             return self;
         }
-        let flows = f64::from(self.flows);
-        let line = self.line * flows;
-        let room = (self.buffer * flows - share.queue.as_secs_f64() * line).max(0.0);
+        let line = self.whole();
+        let room = (self.buffer * self.parts - share.queue.as_secs_f64() * line).max(0.0);
         // Of a window that grows all has to wait, not only what comes faster than the line carries it.
         let growth = 1.0 / f64::from(flow.tcp.slowed_by());
         Beginning {
@@ -115,11 +122,17 @@ impl Beginning {
             buffer: room * growth / (1.0 + growth),
             flows: 1,
             apart: 0.0,
+            parts: 1.0,
             in_turn: false,
             inequality: None,
             kept: Some(Kept { wait: share.queue, line }),
             ..self
         }
+    }
+
+    /// User bytes per second of the whole stage.
+    pub fn whole(&self) -> f64 {
+        self.line * self.parts
     }
 
     /// Whether it begins behind a queue that others keep.
@@ -202,6 +215,7 @@ impl Beginning {
             flows: self.flows,
             apart: self.apart,
             in_turn: self.in_turn,
+            parts: self.parts,
             pipe: self.line * round / payload,
             buffer: self.buffer / payload,
             loss: flow.loss,
@@ -212,6 +226,12 @@ impl Beginning {
             inequality: self.inequality,
         })
     }
+}
+
+/// Parts of a stage as large as that of flow number `index`, by the rates of those who use it.
+fn parts(flows: &Flows<'_>, shares: &[Share], index: usize, resource: Resource) -> f64 {
+    let rate = |user: usize| shares[user].rate.millibytes_per_second().max(1) as f64;
+    flows.users(resource).iter().map(|&user| rate(user) / rate(index)).sum()
 }
 
 /// The inequality by the saw-tooth, if overflows decide.

@@ -45,7 +45,7 @@ impl Before {
         let mut users = flows.iter().zip(shares).filter(|(_, other)| other.regime == share.regime);
         match repeats(&flows[index]) {
             false => {
-                let together = Beginning::of(network, flows, index, share);
+                let together = Beginning::of(network, flows, shares, index);
                 Before::New(match joins {
                     Joins::Together => together,
                     Joins::Behind => together.behind(&flows[index], share),
@@ -230,7 +230,7 @@ fn transfer(
             // The last segment's own time is in its way.
             first_alone(&mut terms, flow, bytes);
             let small = beyond * f64::from(new.flows);
-            seconds(small + found.rest - f64::from(last) / (new.line * f64::from(new.flows)))
+            seconds(small + found.rest - f64::from(last) / new.whole())
         }
     };
     terms.0.extend(waiting(flow, share, sending).0);

@@ -154,6 +154,42 @@ fn a_bucket_that_lets_all_pass_is_a_fifo() {
     assert_eq!(rate("token-bucket:rate=20Mbit/s,mode=police,limit=64kB"), None);
 }
 
+/// A transfer that its window holds back beside a greedy connection has its own share of the line, not half of it.
+#[test]
+fn a_small_window_has_its_own_share_beside_others() {
+    for (window, bytes) in [(32_768, 500_000), (32_768, 2_000_000), (16_384, 1_000_000)] {
+        let line = "rate = \"1Mbit/s\"\ndelay = \"12ms\"\nlimit = \"200kB\"";
+        let own = format!(", congestion = \"cubic\", window = {window}");
+        let file = flow("w", "bulk", &format!("bytes = \"{bytes}B\""), &own);
+        let other = flow("f", "greedy", "duration = \"300s\"", ", congestion = \"reno\"");
+        let scenario = scenario(line, &format!("{file}{other}"));
+        let formula = time(&predictions(&scenario).unwrap(), "w", What::Transfer);
+        let seen = simulated(&scenario, "w", None);
+        let case = format!("{bytes} in windows of {window}: {formula} {seen}");
+        assert!((formula / seen - 1.0).abs() < 0.25, "{case}");
+    }
+}
+
+/// Of two transfers with round trips of 10 and 110 ms the near one has most of the line; the far one has the rest, and all of it
+/// when the near one has ended.
+#[test]
+fn transfers_over_other_distances_have_their_own_shares() {
+    let text = "samples = \"all\"\nhost = [{ name = \"a\" }, { name = \"b\" }, { name = \"c\" }]\nnode = [{ name = \"n\" }]\nlink = [{ between = [\"a\", \"n\"] }, { between = [\"c\", \"n\"], delay = \"50ms\" }, { between = [\"n\", \"b\"], rate = \"5Mbit/s\", delay = \"5ms\", limit = \"20kB\" }]\n";
+    let reno = ", congestion = \"reno\"";
+    let near = flow("near", "bulk", "bytes = \"5MB\"", reno);
+    let far = flow("far", "bulk", "bytes = \"5MB\"", reno).replace("\"a\"", "\"c\"");
+    let scenario = Scenario::parse(&format!("{text}{near}{far}"), "far.toml").unwrap().remove(0);
+    let found = predictions(&scenario).unwrap();
+    for name in ["near", "far"] {
+        let formula = time(&found, name, What::Transfer);
+        let seen = simulated(&scenario, name, None);
+        assert!((formula / seen - 1.0).abs() < 0.25, "{name}: {formula} {seen}");
+        let parts = told(&found, name, "made up of parts");
+        assert_eq!(parts, name == "far", "{:?}", found.notes);
+        assert!(told(&found, name, "0.6 to 2.2 times as long"), "{:?}", found.notes);
+    }
+}
+
 /// Datagrams of two channels that come together share no stretch of a frame: each has 3 bytes more with `t1-mixed`, or 8 with
 /// `t1-lapd`, whose frames hold one channel.
 #[test]
