@@ -1,6 +1,7 @@
 //! Predictions of transfers over TCP from what their connections get.
 
 use super::beginning::Joins;
+use super::company::outlasted;
 use super::connection::Law;
 use super::first::held_back;
 use super::flow::Greedy;
@@ -214,6 +215,7 @@ fn explain(
         small_writes(&flows[first], &shares[first]),
         receives_little(&flows[first]),
         few_teeth(&traffic.workload, &shares[first]),
+        outlasted(&flows[first], &shares[first]),
     ];
     let cautions =
         cautions.into_iter().flatten().chain(first_tick(&traffic.workload, &flows[first]));

@@ -3,6 +3,7 @@
 
 mod beginning;
 mod bulk;
+mod company;
 mod connection;
 mod crowd;
 mod first;

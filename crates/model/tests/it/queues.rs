@@ -190,6 +190,21 @@ fn transfers_over_other_distances_have_their_own_shares() {
     }
 }
 
+/// Six first windows of 14,480 bytes at 64 kbit/s keep each other waiting for longer than the first time-out: much is sent twice.
+/// A note says so.
+#[test]
+fn first_windows_that_outlast_the_first_time_out_are_told() {
+    for (count, rate, is_told) in
+        [(6, "64kbit/s", true), (6, "10Mbit/s", false), (1, "64kbit/s", false)]
+    {
+        let line = format!("rate = \"{rate}\"\ndelay = \"1ms\"\nlimit = \"1MB\"");
+        let keys = format!("duration = \"60s\"\nwarm_up = \"20s\"\ncount = {count}");
+        let found = predictions(&scenario(&line, &flow("t", "greedy", &keys, ""))).unwrap();
+        let words = "sent twice";
+        assert_eq!(told(&found, "t", words), is_told, "{:?}", found.notes);
+    }
+}
+
 /// Datagrams of two channels that come together share no stretch of a frame: each has 3 bytes more with `t1-mixed`, or 8 with
 /// `t1-lapd`, whose frames hold one channel.
 #[test]

@@ -4,7 +4,7 @@
 //! a whole interval later. A packet whose time has not come cannot be missing, however fast the others came.
 
 use super::{Receiver, apart};
-use trunkline_core::{Span, Time};
+use trunkline_core::Time;
 
 /// Spacings of packets that came, after which the next one does not come by itself (a choice, as where the law ends a train).
 const CUT: u64 = 4;
@@ -80,6 +80,7 @@ mod tests {
     use super::*;
     use crate::netblt::RateLaw;
     use crate::netblt::wire::{Burst, Data, Dialect, Message, Said, Terms};
+    use trunkline_core::Span;
 
     /// What a receiver asks for, and when, if of the sixteen packets that a sender begins with these come, a millisecond apart, and nothing
     /// behind them. Buffers have 17 packets, and a round trip takes 100 ms.
