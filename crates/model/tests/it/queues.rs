@@ -232,3 +232,28 @@ fn channels_side_by_side_have_frames_of_their_own() {
     let overload = busy("t1-mixed", 7680, 2);
     assert!(told(&overload, "t", "overload") && overload.find("t", 10, What::Delay).is_none());
 }
+
+/// One connection under CoDel: the simulator has 1.32 of the figure over 256 kbit/s and 75 ms, and 0.86 over 20 Mbit/s. Both are in
+/// the range told.
+#[test]
+fn the_range_under_codel_is_told() {
+    for (rate, congestion) in [("256kbit/s", "reno"), ("512kbit/s", "reno"), ("20Mbit/s", "cubic")]
+    {
+        let line = format!("rate = \"{rate}\"\ndelay = \"75ms\"\ndiscipline = \"codel\"");
+        let law = format!(", congestion = \"{congestion}\", profile = \"trunkline\"");
+        let law = if congestion == "reno" { law.replace("trunkline", "linux") } else { law };
+        let keys = "duration = \"300s\"\nwarm_up = \"30s\"";
+        let scenario = scenario(&line, &flow("t", "greedy", keys, &law));
+        let found = predictions(&scenario).unwrap();
+        let amount = |samples: &[u64]| samples.iter().sum::<u64>() as f64 / samples.len() as f64;
+        let of = |run: trunkline_engine::Run| {
+            amount(&run.traffic[0].samples.iter().map(|it| it.size).collect::<Vec<_>>())
+        };
+        let formula = of(trunkline_model::predict(&scenario).unwrap());
+        let ratio = of(trunkline_sim::run(&scenario).unwrap()) / formula;
+        let note = found.notes.iter().find_map(|note| note.text.split_once("throughputs were "));
+        let words: Vec<&str> = note.unwrap().1.split(' ').collect();
+        let [least, most] = [words[0], words[2]].map(|it| it.parse::<f64>().unwrap());
+        assert!((least..most).contains(&ratio), "{rate}: {ratio} of {least} to {most}");
+    }
+}

@@ -97,7 +97,7 @@ fn transfers_that_begin_again_take_their_bytes_over_their_share() {
     }
 }
 
-/// CoDel's target is no buffer that overflows: bursts pass, and simulated throughputs were 0.95 to 1.2 of these.
+/// CoDel's target is no buffer that overflows: bursts pass, and the range of simulated throughputs is told.
 #[test]
 fn a_queue_that_is_kept_to_a_target_lets_bursts_pass() {
     for discipline in ["codel", "pie"] {
@@ -110,7 +110,7 @@ fn a_queue_that_is_kept_to_a_target_lets_bursts_pass() {
         net.traffic.push(traffic("one", ("a", "b"), greedy, &Transport::Tcp(tcp)));
         let notes = predictions(&net).unwrap().notes;
         let told = |words: &str| notes.iter().any(|note| note.text.contains(words));
-        assert!(told("0.95 to 1.2") && !told("upper bound"), "{notes:?}");
+        assert!(told("0.85 to 1.33") && !told("upper bound"), "{notes:?}");
     }
 }
 
