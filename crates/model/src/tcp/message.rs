@@ -46,14 +46,7 @@ pub(crate) fn predict(
     notes.extend(bursts(network, traffic, &flow, sizes, &answer));
     let mut least: Option<Span> = None;
     for &size in sizes {
-        let mtu = network.scenario().mtu;
-        let back = |tcp| Ok((tcp, in_one_burst(&traffic.reply_transport, mtu, answer(size))?));
-        let there = in_one_burst(&traffic.transport, mtu, size);
-        let there = there.and_then(|tcp| match size > tcp.payload {
-            true => unmarked(network, &flow, &tcp).map(|()| tcp),
-            false => Ok(tcp),
-        });
-        let ends = there.and_then(back);
+        let ends = in_bursts(network, index, &flow, (size, answer(size)));
         let (ours, theirs) = match ends {
             Ok(ends) => ends,
             Err(why) => {
@@ -87,6 +80,21 @@ pub(crate) fn predict(
         "on a connection that is established; an answer carries the acknowledgement of its message, or of what the receiver has not acknowledged sooner",
     ));
     Ok(())
+}
+
+/// The two ends of messages of so many bytes and of their answers, if both go out at once.
+fn in_bursts(
+    network: &Network<'_>,
+    index: usize,
+    flow: &Flow<'_>,
+    (size, answer): (u32, u32),
+) -> Result<(Connection, Connection), String> {
+    let (traffic, mtu) = (&network.scenario().traffic[index], network.scenario().mtu);
+    let ours = in_one_burst(&traffic.transport, mtu, size)?;
+    if size > ours.payload {
+        unmarked(network, flow, &ours)?;
+    }
+    Ok((ours, in_one_burst(&traffic.reply_transport, mtu, answer)?))
 }
 
 /// Does a message go out at once? It does within the first window: Nagle's algorithm (RFC 896) is off.

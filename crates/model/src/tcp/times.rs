@@ -5,6 +5,7 @@ use super::bulk::{BALANCE, WINDOW};
 use super::first::{Segments, held_back};
 use super::flow::{Greedy, acknowledgement};
 use super::share::{Flows, Regime, Share};
+use crate::formula::transfer::Latency;
 use crate::group::writes;
 use crate::message::{Terms, behind_answers, one_way, slowest};
 use crate::prediction::What;
@@ -211,22 +212,7 @@ fn transfer(
         Before::Again => in_turn(flow, share, (bytes, last), (beyond, around.total())),
         Before::New(new) => {
             let found = new.latency(flow, bytes);
-            terms.add(
-                (
-                    "slow start",
-                    "Σ over the rounds in which it may end: chance × rounds × round trip",
-                    SLOW_START,
-                ),
-                &window_place(talk.from.0),
-                Cause::Window,
-                seconds(found.slow),
-                format!(
-                    "{:.2} rounds of {}; a loss or an overflow ends it with a chance of {:.0} %",
-                    found.rounds,
-                    flow.round_trip,
-                    100.0 * found.lost
-                ),
-            );
+            slow_start(&mut terms, flow, &found);
             // The last segment's own time is in its way.
             first_alone(&mut terms, flow, bytes);
             let small = beyond * f64::from(new.flows);
@@ -236,6 +222,23 @@ fn transfer(
     terms.0.extend(waiting(flow, share, sending).0);
     terms.0.extend(around.0);
     terms
+}
+
+/// The rounds in which a new connection waits for acknowledgements.
+fn slow_start(terms: &mut Terms, flow: &Greedy<'_>, found: &Latency) {
+    let name = (
+        "slow start",
+        "Σ over the rounds in which it may end: chance × rounds × round trip",
+        SLOW_START,
+    );
+    let numbers = format!(
+        "{:.2} rounds of {}; a loss or an overflow ends it with a chance of {:.0} %",
+        found.rounds,
+        flow.round_trip,
+        100.0 * found.lost
+    );
+    let place = window_place(flow.flow.there.from.0);
+    terms.add(name, &place, Cause::Window, seconds(found.slow), numbers);
 }
 
 /// Acknowledgements that the receiver holds back while the sender waits for them.
