@@ -158,23 +158,7 @@ impl Scenes<'_> {
         }
         let blended = if self.transfers(traffic) { blended(&parts) } else { None };
         let text = match blended {
-            Some(transfer) => {
-                let old = found.list.iter_mut().find(|it| it.what == What::Transfer);
-                let stop = self.network.scenario().stop_after;
-                if transfer.value.time().is_some_and(|time| time <= stop) {
-                    found.notes.retain(|note| note.kind != NoteKind::Unfinished);
-                }
-                if let Some(old) = old {
-                    *old = transfer;
-                }
-                let told = parts.iter().filter(|part| part.time >= TRIFLE);
-                let each = told.map(|it| format!("{} of it {}", percent(it.share), it.beside));
-                let each: Vec<String> = each.collect();
-                format!(
-                    "a transfer is made up of parts, and all else is of the first: {}",
-                    each.join(", ")
-                )
-            }
+            Some(transfer) => self.put_together(&mut found, transfer, &parts),
             None => format!(
                 "as it is {beside}, {} of its time; that others come and go is left out",
                 percent(*share)
@@ -182,6 +166,27 @@ impl Scenes<'_> {
         };
         found.notes.push(self.note(traffic, text));
         found
+    }
+
+    /// Puts a transfer in the place of what is `found` of its first part, with the notes of all that are told; returns their list in
+    /// words.
+    fn put_together(&self, found: &mut Found, transfer: Prediction, parts: &[Part]) -> String {
+        let told = || parts.iter().filter(|part| part.time >= TRIFLE);
+        for note in told().flat_map(|part| &part.found.notes) {
+            if !found.notes.contains(note) {
+                found.notes.push(note.clone());
+            }
+        }
+        let stop = self.network.scenario().stop_after;
+        if transfer.value.time().is_some_and(|time| time <= stop) {
+            found.notes.retain(|note| note.kind != NoteKind::Unfinished);
+        }
+        if let Some(old) = found.list.iter_mut().find(|it| it.what == What::Transfer) {
+            *old = transfer;
+        }
+        let each = told().map(|it| format!("{} of it {}", percent(it.share), it.beside));
+        let each: Vec<String> = each.collect();
+        format!("a transfer is made up of parts, and all else is of the first: {}", each.join(", "))
     }
 
     /// What is found of a transfer beside those who are there for a part of it, if that is not how long it takes.
