@@ -1,11 +1,21 @@
 //! Whatever can go wrong with a move, cause and remedy in one line.
 
+use crate::words::UNKNOWN;
 use std::io;
 use std::net::SocketAddr;
 use thiserror::Error;
 use trunkline_core::Rate;
 use trunkline_handshake::hello::{Refusal, Unfit};
 use trunkline_transfer::TransferError;
+
+/// What helps against a reason of the other end, if that does not say it itself.
+fn advice(reason: &str) -> &'static str {
+    if reason == UNKNOWN {
+        "; it is of an earlier version: use the same trunkline at both ends"
+    } else {
+        ""
+    }
+}
 
 /// The reason why a transfer did not end well.
 #[derive(Debug, Error)]
@@ -28,7 +38,7 @@ pub enum MoverError {
     #[error("the receiver does not let this end in: {0}")]
     Unfit(String),
     /// The other end gave up, for this reason.
-    #[error("the other end gave up: {0}")]
+    #[error("the other end gave up: {0}{advice}", advice = advice(.0))]
     Gone(String),
     /// The other end said what no end of ours says.
     #[error("the other end broke the protocol ({0}): use the same trunkline at both ends")]

@@ -10,6 +10,8 @@ use trunkline_transport::netblt::wire::MOST_TEXT as MOST;
 
 /// What is said when the receiver's user stops it.
 pub const STOPPED: &str = "the receiver was stopped; it can go on later";
+/// What a receiver answers to words of a later version.
+pub const UNKNOWN: &str = "it says what this end does not know";
 
 /// What a sender says as it opens.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use crate::CHUNK;
 use crate::desk::Task;
 use crate::incoming::{Current, Stream};
 use crate::story::Receiving;
-use crate::words::{Answer, Ask, Offer};
+use crate::words::{Answer, Ask, Offer, UNKNOWN};
 use trunkline_core::{Span, Time};
 use trunkline_transport::netblt::wire::{Burst, Dialect, MOST_TEXT, Packet, Ports, Terms};
 use trunkline_transport::netblt::{Connection, Habits, Limits, RateLaw};
@@ -54,7 +54,7 @@ impl End {
         }
         self.story.begins(now);
         let Some(ask) = ask else {
-            let refusal = Packet::Refused(b"it says what this end does not know".to_vec());
+            let refusal = Packet::Refused(UNKNOWN.into());
             return self.tell_guest(guest, ports, &refusal, &[]);
         };
         let pending = Pending { guest, terms, ports, offer: None, came: vec![now] };
