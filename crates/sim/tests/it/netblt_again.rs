@@ -44,6 +44,7 @@ fn nothing_is_sent_again_over_a_path_that_loses_nothing() {
         (("10Mbit/s", "300ms"), [30_000, 300_000]),
         (("1Mbit/s", "1ms"), [30_000, 300_000]),
         (("100kbit/s", "20ms"), [30_000, 100_000]),
+        (("30kbit/s", "2ms"), [20_000, 100_000]),
         (("1Mbit/s", "1500ms"), [30_000, 100_000]),
     ] {
         for (version, bytes) in [4, 5].into_iter().zip(sizes) {

@@ -440,6 +440,7 @@ impl Receiver {
         if self.log.is_fresh() {
             self.control.sent(now, self.log.newest());
         }
+        self.beginning.begins(now);
         if self.control_due.is_none() {
             self.control_due = Some(now + self.control.value());
         }

@@ -6,19 +6,26 @@
 use super::{Receiver, apart};
 use trunkline_core::Time;
 
-/// Spacings of packets that came, after which the next one does not come by itself (a choice, as where the law ends a train).
-const CUT: u64 = 4;
+/// Spacings of packets that came, after which the next one does not come by itself (a choice).
+const CUT: u64 = 3;
 
 /// The packets that have come of such a sender.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Beginning {
     /// Whether an offer has been taken up.
     is_over: bool,
+    /// When the sender was first let send.
+    since: Option<Time>,
     /// When the first packet came and when the newest did, and their places among all.
     came: Option<[(Time, u64); 2]>,
 }
 
 impl Beginning {
+    /// The sender is let send.
+    pub fn begins(&mut self, now: Time) {
+        self.since.get_or_insert(now);
+    }
+
     /// A packet has come that was not asked for again.
     pub fn came(&mut self, now: Time, place: u64) {
         if self.is_over {
@@ -49,9 +56,9 @@ impl Receiver {
         };
         let paced = if is_at_once { 0 } else { place.saturating_sub(from) };
         let due = base + apart(burst).scaled(paced, 1);
-        // As long as others come, it may be behind them. A single packet tells no spacing: a round trip stands for it.
+        // As long as others come, it may be behind them. A single packet tells no spacing, which is less than what that packet itself took.
         let spacing = match newest.1 - first.1 {
-            0 => self.control.round(),
+            0 => first.0.since(self.beginning.since.unwrap_or(first.0)),
             places => newest.0.since(first.0).scaled(1, places),
         };
         Some((due + self.patience(1)).max(newest.0 + spacing.scaled(CUT, 1)))
@@ -67,11 +74,14 @@ impl Receiver {
         buffer.absent().take_while(can_miss).collect()
     }
 
+    /// When all of the buffer at `index` has come or is missing, if the sender begins.
+    pub(super) fn comes_by(&self, index: usize) -> Option<Time> {
+        self.missing_from(index, self.buffers[index].end())
+    }
+
     /// Nothing of the buffer at `index` is overdue: its timer runs until all of it may be.
     pub(super) fn wait_on(&mut self, now: Time, index: usize) {
-        let end = self.buffers[index].end();
-        let at = self.missing_from(index, end).unwrap_or(now + self.patience(1));
-        self.arm(at, index);
+        self.arm(self.comes_by(index).unwrap_or(now + self.patience(1)), index);
     }
 }
 

@@ -102,8 +102,10 @@ impl Receiver {
 
     /// Sets the timer of a buffer of which packets come.
     pub(super) fn set_timer(&mut self, now: Time, index: usize) {
-        let ahead = self.buffers[index].ahead() + self.requested;
-        self.arm(now + self.patience(ahead), index);
+        let ahead = self.buffers[index].ahead();
+        let at = now + self.patience(ahead + self.requested);
+        let known = self.comes_by(index).filter(|_| ahead > 0 && self.requested == 0);
+        self.arm(known.map_or(at, |it| it.min(at)), index);
     }
 
     /// Sets timers earlier that were set when packets came more slowly than they do now.
