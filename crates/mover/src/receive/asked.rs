@@ -1,11 +1,11 @@
 //! What senders ask for as they open connections, and what they are answered.
 
 use super::{End, Failed, MOST_COPIES, MOST_MANIFEST, MOST_PAST, Pending, REREAD, SOON};
-use crate::CHUNK;
 use crate::desk::Task;
 use crate::incoming::{Current, Stream};
 use crate::story::Receiving;
 use crate::words::{Answer, Ask, Offer, UNKNOWN};
+use crate::{CHUNK, Cut, PACKET};
 use trunkline_core::{Span, Time};
 use trunkline_transport::netblt::wire::{Burst, Dialect, MOST_TEXT, Packet, Ports, Terms};
 use trunkline_transport::netblt::{Connection, Habits, Limits, RateLaw};
@@ -192,10 +192,11 @@ impl End {
     }
 }
 
-/// Whether an offer is one that this end takes.
+/// Whether an offer is one that this end takes. A buffer of many tiny chunks would cost more memory than its octets.
 pub(super) fn is_fit(offer: &Offer, terms: &Terms) -> bool {
-    let buffer = offer.cut.buffer();
-    offer.manifest <= MOST_MANIFEST && buffer <= CHUNK && buffer == terms.buffer
+    let Cut { chunk, each } = offer.cut;
+    let (buffer, is_cut_small) = (offer.cut.buffer(), each > 1 && chunk < u32::from(PACKET));
+    offer.manifest <= MOST_MANIFEST && !is_cut_small && buffer <= CHUNK && buffer == terms.buffer
 }
 
 /// A connection that answers an OPEN, or none if its terms are none of ours.
@@ -226,7 +227,18 @@ pub(super) fn shorten(connection: &mut Connection, short: Option<(u64, u32)>) {
 mod tests {
     use super::super::{ReceiveOptions, Secret};
     use super::*;
-    use crate::{Cut, Manner};
+    use crate::Manner;
+
+    #[test]
+    fn an_offer_of_tiny_chunks_is_not_taken() {
+        let packet = u32::from(PACKET);
+        for (chunk, each, is) in [(packet, 8, true), (100, 1, true), (1, 10_000, false)] {
+            let cut = Cut { chunk, each };
+            let offer = Offer { identity: [0; 32], manifest: 100, cut, unfilled: false };
+            let terms = Terms { buffer: cut.buffer(), ..Terms::default() };
+            assert_eq!(is_fit(&offer, &terms), is, "{cut}");
+        }
+    }
 
     /// A sender whose transfer was taken with its first words asks for the end before the disk has answered: it is no other one.
     #[test]
