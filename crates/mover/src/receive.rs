@@ -451,10 +451,6 @@ impl End {
         }
         link.flush();
         if let Some(ending) = connection.ending() {
-            if *ending == Ending::Left {
-                // The sender has said that it knows of the failure.
-                self.failed.iter_mut().for_each(|it| it.until = now);
-            }
             // After a failure of its own it has sent the sender away itself, and waits for nobody.
             if *ending != Ending::Done && self.failed.is_none() {
                 tell(&Receiving::Away);

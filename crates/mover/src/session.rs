@@ -153,4 +153,4 @@ fn padded(mut words: Vec<u8>) -> Vec<u8> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

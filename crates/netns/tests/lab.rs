@@ -145,7 +145,9 @@ fn came(space: &Namespace, device: &str) -> u64 {
 #[test]
 fn a_bridge_sends_nothing_to_all_ports_if_it_is_told_who_is_behind_which() {
     let spaces = [(); 4].map(|()| namespace());
-    let [Some(middle), Some(a), Some(b), Some(c)] = spaces else { return };
+    let [Some(middle), Some(a), Some(b), Some(c)] = spaces else {
+        return skipped("four namespaces could not be made");
+    };
     middle.set_sysctl("net/ipv6/conf/default/disable_ipv6", "1").unwrap();
     middle.create_bridge("tlbridge", 1500).unwrap();
     for (number, host) in (1..).zip([&a, &b, &c]) {

@@ -24,11 +24,6 @@ fn meet(near: &Secret, door: &mut Door) -> Result<(Session, Session), MoverError
     meet_as(near, false, door)
 }
 
-/// The sessions of a caller and of who was called.
-pub(crate) fn met() -> (Session, Session) {
-    meet(&Secret::None, &mut Door::new(Secret::None, false)).unwrap()
-}
-
 fn meet_as(
     near: &Secret,
     is_clear: bool,

@@ -104,7 +104,8 @@ proptest! {
         ));
         let traffic = of(&run);
         for total in [traffic.course_rate(), traffic.total_rate(u64::from(kilobytes) * 1000)] {
-            let total = total.expect("something was delivered");
+            // The last write may return before anything has come, in no time at all.
+            let Some(total) = total else { continue };
             prop_assert!(total <= plan.line(), "{} of {} B/s", total, plan.line());
         }
     }
