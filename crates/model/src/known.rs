@@ -2,7 +2,7 @@
 
 use crate::flow::together;
 use crate::group::{Group, writes};
-use crate::tcp::Rivals;
+use crate::tcp::{Rivals, writes_of};
 use std::cell::RefCell;
 use std::rc::Rc;
 use trunkline_scenario::{Network, Start};
@@ -36,7 +36,7 @@ impl<'a> Known<'a> {
 
     /// The same if traffic number `index` writes `write` bytes at a time.
     pub fn rivals_writing(&self, index: usize, write: u64) -> Worked<Rivals<'a>> {
-        let writes = Rivals::writes(&self.network.scenario().traffic[index].workload);
+        let writes = writes_of(&self.network.scenario().traffic[index].workload);
         if writes.first() == Some(&write) {
             return self.rivals(index);
         }

@@ -104,8 +104,9 @@ impl Beginning {
         }
     }
 
-    /// The same if it begins when the others have filled their queue and no discipline keeps that short: each round trip is longer by that queue, the line carries
-    /// the connection's part at most, and of the buffer there is what the queue leaves, for its whole window.
+    /// The same if it begins when the others have filled their queue, and no discipline keeps that short: each round trip is
+    /// longer by that queue, the line carries the connection's part at most, and of the buffer there is what the queue leaves,
+    /// for its whole window.
     pub fn behind(self, flow: &Greedy<'_>, share: &Share) -> Beginning {
         let queues =
             matches!(share.regime, Regime::Standing(_) | Regime::Overflow(..) | Regime::Loss);

@@ -15,6 +15,7 @@ mod times;
 
 pub(crate) use beginning::Joins;
 pub(crate) use connection::Connection;
+pub(crate) use flow::writes_of;
 pub(crate) use rivals::Rivals;
 
 use crate::engine::Found;
@@ -66,7 +67,7 @@ fn transfers(
     let name = &network.scenario().traffic[index].name;
     let assumed = |text| Note::of_traffic(name, NoteKind::Assumed, text);
     let mut list = Vec::new();
-    for write in flow::writes_of(&network.scenario().traffic[index].workload) {
+    for write in writes_of(&network.scenario().traffic[index].workload) {
         let rivals = known.rivals_writing(index, write);
         let rivals = rivals.as_ref().as_ref().map_err(String::clone)?;
         if list.is_empty() {

@@ -1,6 +1,6 @@
 //! The greedy connections that are under way together, and what each gets.
 
-use super::flow::{Greedy, writes_of};
+use super::flow::Greedy;
 use super::meets;
 use super::share::{Flows, Share, shares};
 use crate::flow::is_bulk;
@@ -21,11 +21,6 @@ pub(crate) struct Rivals<'a> {
 }
 
 impl<'a> Rivals<'a> {
-    /// User bytes of a workload's system writes, one size after the other.
-    pub fn writes(workload: &Workload) -> Vec<u64> {
-        writes_of(workload)
-    }
-
     /// Among the traffics `members`; `own` is the number of one that writes so many bytes at a time, if it is not its first size.
     ///
     /// # Errors
