@@ -1,6 +1,7 @@
 //! The scenario's flows, each with its two directions, and what no formula covers of them.
 
 use crate::medium;
+use crate::shaper;
 use crate::speech::Speech;
 use crate::talk::Talk;
 use crate::way::{Line, Way, line, line_name};
@@ -66,11 +67,15 @@ impl<'a> Flow<'a> {
 
     /// The same if the formula knows of losses that are independent of each other.
     pub fn uncovered_but_loss(&self, network: &Network<'_>) -> Option<String> {
-        let loss = |link: &LinkSpec| {
-            let independent = matches!(link.impairments.loss, LossModel::Bernoulli(_));
-            (!independent).then_some("loss in bursts or by a trace")
-        };
-        self.uncovered_by(network, |link| loss(link).or_else(|| unpredictable(link)))
+        self.uncovered_by(network, |link| dependent(link).or_else(|| unpredictable(link)))
+    }
+
+    /// The same if it also takes the rate of a shaper for that of the line behind it.
+    pub fn uncovered_but_loss_and_shapers(&self, network: &Network<'_>) -> Option<String> {
+        let held = |link: &LinkSpec| held_back(link).filter(|_| shaper::shaped(link).is_none());
+        self.uncovered_by(network, |link| {
+            dependent(link).or_else(|| odd(link)).or_else(|| held(link))
+        })
     }
 
     fn uncovered_by(
@@ -119,25 +124,38 @@ fn lossless(link: &LinkSpec) -> bool {
     matches!(&link.impairments.loss, LossModel::Bernoulli(chance) if chance.is_never())
 }
 
+fn dependent(link: &LinkSpec) -> Option<&'static str> {
+    let independent = matches!(link.impairments.loss, LossModel::Bernoulli(_));
+    (!independent).then_some("loss in bursts or by a trace")
+}
+
 /// The property of a link that no formula knows, loss apart.
 fn unpredictable(link: &LinkSpec) -> Option<&'static str> {
+    odd(link).or_else(|| held_back(link))
+}
+
+/// The same, what its discipline holds back apart.
+fn odd(link: &LinkSpec) -> Option<&'static str> {
     let effects = &link.impairments;
-    let assumed = link.discipline.assumptions();
-    // A shaper lets all pass that the line carries, if its rate is not below the line's; a policer counts what comes.
-    let passes = assumed.early.is_none()
-        && assumed.cap.zip(link.rate).is_some_and(|(cap, rate)| cap >= rate);
-    let held = assumed.holds_back().filter(|_| !passes);
     [
         (!effects.bit_errors.is_never(), "bit errors"),
         (!effects.duplicate.is_never(), "duplication"),
         (effects.reorder.is_some(), "reordering"),
         (effects.jitter.is_some(), "jitter"),
         (link.trace.is_some(), "a delivery trace"),
-        (held.is_some(), held.unwrap_or_default()),
         (!link.schedule.steps.is_empty(), "a schedule of changes"),
     ]
     .into_iter()
     .find_map(|(present, name)| present.then_some(name))
+}
+
+/// What a discipline holds back. A shaper lets all pass that the line carries, if its rate is not below the line's; a policer
+/// counts what comes.
+fn held_back(link: &LinkSpec) -> Option<&'static str> {
+    let assumed = link.discipline.assumptions();
+    let passes = assumed.early.is_none()
+        && assumed.cap.zip(link.rate).is_some_and(|(cap, rate)| cap >= rate);
+    assumed.holds_back().filter(|_| !passes)
 }
 
 /// What a protocol's timers cost depends on how many run out.

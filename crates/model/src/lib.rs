@@ -19,6 +19,7 @@ mod prediction;
 mod run;
 mod schedule;
 mod serial;
+mod shaper;
 mod share;
 mod speech;
 mod talk;

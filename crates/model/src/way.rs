@@ -3,6 +3,7 @@
 use crate::formula::general::{bit_time, round_robin_wait};
 use crate::formula::rounds::pieces;
 use crate::medium::{self, Channel};
+use crate::shaper;
 use crate::speech::Packet;
 use crate::talk::protocol_place;
 use crate::throughput::SECOND;
@@ -225,7 +226,8 @@ fn over(network: &Network<'_>, crossing: &Crossing) -> Vec<Stage> {
         stages.push(plain(resource, &place, Kind::TrunkIn(processor)));
         stages.push(plain(resource, &place, Kind::TrunkOut(processor)));
     }
-    let line = Kind::Line(spec.rate, spec.framing);
+    let (rate, framing) = shaper::drain(spec);
+    let line = Kind::Line(rate, framing);
     let line = plain(Resource::Line(link, reversed), &place, line);
     let cut = spec.discipline.assumptions().cuts;
     stages.push(Stage { propagate: spec.delay, cut, ..line });

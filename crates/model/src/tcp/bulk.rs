@@ -14,6 +14,7 @@ use crate::formula::tcp;
 use crate::group::line;
 use crate::group::stage_name;
 use crate::prediction::{Figure, Prediction, Term, What};
+use crate::shaper;
 use crate::talk::{TOGETHER, window_place};
 use crate::way::Resource;
 use trunkline_core::Span;
@@ -221,6 +222,7 @@ fn explain(
         cautions.into_iter().flatten().chain(first_tick(&traffic.workload, &flows[first]));
     let cautions =
         cautions.chain(short(&traffic.workload, (&flows[first], &shares[first]), before));
+    let cautions = cautions.chain(shaper::taken(network, &flows[first].flow.route.there));
     notes.extend(cautions.map(|text| Note::of_traffic(name, NoteKind::Assumed, text)));
     if let Workload::Bulk { repeat, .. } | Workload::Push { repeat, .. } = traffic.workload {
         let state =

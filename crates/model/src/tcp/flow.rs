@@ -7,6 +7,7 @@ use crate::formula::course::{Growth, Law};
 use crate::formula::tcp;
 use crate::group::{stage_name, writes};
 use crate::medium;
+use crate::shaper;
 use crate::share::Claim;
 use crate::speech::Packet;
 use crate::talk::TOGETHER;
@@ -65,7 +66,7 @@ impl<'a> Greedy<'a> {
         };
         let tcp = Connection::of(settings, network.scenario().mtu)?;
         let flow = Flow::new(network, traffic, number)?;
-        flow.uncovered_but_loss(network).map_or(Ok(()), Err)?;
+        flow.uncovered_but_loss_and_shapers(network).map_or(Ok(()), Err)?;
         if let Some((resource, _)) = flow.channel() {
             return Err(format!(
                 "transfers over TCP on the shared medium {}, where each acknowledgement, of one segment or two, takes a turn",
@@ -82,6 +83,8 @@ impl<'a> Greedy<'a> {
         unmarked(network, &flow, &tcp)?;
         let round_trip = round_trip(&flow, &tcp);
         let workload = &network.scenario().traffic[traffic].workload;
+        let (packet, amount) = (tcp.payload + tcp.header, amount(workload));
+        shaper::covers(network, &flow.route.there, packet, amount)?;
         let write = write.or_else(|| writes_of(workload).first().copied()).unwrap_or(1);
         let cost =
             |segment| demands(&flow, &tcp, Written { write, segment, store: writes(workload).1 });
@@ -95,10 +98,7 @@ impl<'a> Greedy<'a> {
         let ungathered = longest(&alone)
             .filter(|&alone| longest(&demands).is_some_and(|gathered| gathered < alone))
             .map(|alone| Throughput::over(bytes, alone));
-        let bytes = match workload {
-            Workload::Bulk { bytes, .. } | Workload::Push { bytes, .. } => bytes.bytes(),
-            _ => u64::MAX,
-        };
+        let (bytes, _) = amount;
         Ok(Greedy {
             flow,
             tcp,
@@ -189,6 +189,17 @@ impl<'a> Greedy<'a> {
     pub fn capacity(&self, resource: Resource) -> Throughput {
         let demand = self.demands.get(&resource).copied().unwrap_or_default();
         Throughput::over(u64::from(self.tcp.payload) * TOGETHER, demand)
+    }
+}
+
+/// The user bytes of a transfer, and the time that it takes, as far as they are given.
+fn amount(workload: &Workload) -> (u64, Span) {
+    match *workload {
+        Workload::Bulk { bytes, .. } | Workload::Push { bytes, .. } => (bytes.bytes(), Span::MAX),
+        Workload::Greedy { duration, .. } | Workload::TimedTransfer { duration, .. } => {
+            (u64::MAX, duration)
+        }
+        _ => (u64::MAX, Span::MAX),
     }
 }
 

@@ -136,22 +136,75 @@ fn marks_above_a_threshold_are_not_covered() {
     }
 }
 
-/// A token bucket whose rate is not below the line's lets all pass, which the scenario says of it: the formulas are a FIFO's. A
-/// policer drops bursts all the same.
+/// A token bucket whose rate is not below the line's lets all pass, which the scenario says of it: the formulas are a FIFO's. One
+/// that holds packets back to a lower rate is a FIFO before a line of that. A policer drops bursts all the same.
 #[test]
 fn a_bucket_that_lets_all_pass_is_a_fifo() {
-    let rate = |discipline: &str| {
-        let line = format!("rate = \"10Mbit/s\"\ndelay = \"5ms\"\ndiscipline = \"{discipline}\"");
+    let behind = |line: &str, discipline: &str| {
+        let line = format!("{line}delay = \"5ms\"\ndiscipline = \"{discipline}\"");
         let greedy = flow("t", "greedy", "duration = \"100s\"", "");
         let found = predictions(&scenario(&line, &greedy)).unwrap();
         found.list.iter().find(|it| it.what == What::Throughput).map(|it| it.value)
     };
+    let rate = |discipline: &str| behind("rate = \"10Mbit/s\"\n", discipline);
     let fifo = rate("fifo:limit=64kB");
     assert!(fifo.is_some());
+    let slow = behind("rate = \"4Mbit/s\"\n", "fifo:limit=64kB");
+    assert_eq!(rate("token-bucket:rate=4Mbit/s,limit=64kB"), slow);
+    assert_eq!(behind("", "token-bucket:rate=4Mbit/s,limit=64kB"), slow);
     assert_eq!(rate("token-bucket:rate=20Mbit/s,limit=64kB"), fifo);
     assert_eq!(rate("token-bucket:rate=10Mbit/s,limit=64kB"), fifo);
-    assert_eq!(rate("token-bucket:rate=9Mbit/s,limit=64kB"), None);
     assert_eq!(rate("token-bucket:rate=20Mbit/s,mode=police,limit=64kB"), None);
+}
+
+/// Transfers through a shaper take as long as through a line of its rate, whatever the line behind it carries.
+#[test]
+fn a_shaper_is_a_line_of_its_rate() {
+    for (rate, shaper, bytes, congestion) in [
+        ("10Mbit/s", "rate=2Mbit/s,burst=3kB,limit=60p", 1_250_000, "reno"),
+        ("1Gbit/s", "rate=8Mbit/s,burst=15140,limit=250p", 5_000_000, "cubic"),
+        ("2600kbit/s", "rate=2Mbit/s,burst=6kB,limit=15p", 400_000, "cubic"),
+        ("10Mbit/s", "rate=2Mbit/s,burst=9kB,peak=5Mbit/s,limit=60p", 1_250_000, "bbr"),
+    ] {
+        let line = format!(
+            "delay = \"15ms\"\nforward = {{ rate = \"{rate}\", discipline = \"token-bucket:{shaper}\" }}\nbackward = {{ rate = \"10Mbit/s\" }}"
+        );
+        let keys = format!("bytes = \"{bytes}B\"\nconfirm = true");
+        let own = format!(", congestion = \"{congestion}\"");
+        let scenario = scenario(&line, &flow("t", "bulk", &keys, &own));
+        let found = predictions(&scenario).unwrap();
+        assert!(told(&found, "t", "the discipline on a>b holds is taken for the line's"));
+        let (formula, seen) = (time(&found, "t", What::Transfer), simulated(&scenario, "t", None));
+        assert!((formula / seen - 1.0).abs() < 0.05, "{shaper}: {formula} {seen}");
+    }
+}
+
+/// Of what goes at once, of packets that fit into no bucket, of a line that is the slower one by its framing and of single messages
+/// nothing is told.
+#[test]
+fn what_a_shaper_does_to_short_traffic_is_not_covered() {
+    let why = |shaper: &str, keys: &str| {
+        let line = format!(
+            "rate = \"10Mbit/s\"\nframing = \"ethernet\"\ndelay = \"15ms\"\ndiscipline = \"token-bucket:limit=60p,{shaper}\""
+        );
+        let (kind, keys) = keys.split_once('\n').unwrap();
+        let found = predictions(&scenario(&line, &flow("t", kind, keys, ""))).unwrap();
+        assert!(found.list.is_empty(), "{found:?}");
+        let mut notes = found.notes.iter().map(|it| it.text.clone());
+        notes.find(|it| it.contains("no formula covers")).unwrap_or_else(|| panic!("{found:?}"))
+    };
+    let burst = "the burst of 60000 bytes on a>b, which is more than an eighth of all";
+    assert!(why("rate=2Mbit/s,burst=60000", "bulk\nbytes = \"400kB\"").contains(burst));
+    assert!(why("rate=2Mbit/s,burst=60000", "greedy\nduration = \"1s\"").contains(burst));
+    let largest = "packets of 1500 bytes on a>b, whose discipline lets none above 1000 pass";
+    for rate in ["2Mbit/s", "20Mbit/s"] {
+        let shaper = format!("rate={rate},burst=1000");
+        assert!(why(&shaper, "greedy\nduration = \"60s\"").contains(largest));
+    }
+    let framing = "a line that its framing makes slower than the rate";
+    assert!(why("rate=9900kbit/s", "greedy\nduration = \"60s\"").contains(framing));
+    let messages = "interactive\nsizes = [900]\nrepeat = 3";
+    assert!(why("rate=2Mbit/s", messages).contains("a rate that the discipline holds on a>b"));
 }
 
 /// A transfer that its window holds back beside a greedy connection has its own share of the line, not half of it.

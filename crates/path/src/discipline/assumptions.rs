@@ -17,6 +17,8 @@ pub struct Assumptions {
     pub marks: Option<Span>,
     /// The rate above which it holds packets back or drops them, whatever the line carries.
     pub cap: Option<Rate>,
+    /// Bytes that pass at once after a pause in spite of it.
+    pub burst: u32,
     /// Whether packets wait for others although the line is free.
     pub batches: bool,
     /// Whether a packet's priority band counts.
@@ -68,6 +70,7 @@ impl Assumptions {
         early: None,
         marks: None,
         cap: None,
+        burst: 0,
         batches: false,
         bands: false,
         largest: None,

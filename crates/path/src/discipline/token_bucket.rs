@@ -61,7 +61,7 @@ impl Settings for TokenBucketSettings {
         let largest = Some(self.peak.map_or(self.burst, |_| self.burst.min(self.mtu)));
         let idle = (self.peak.is_none() && self.mtu != PACKET_QUANTUM)
             .then_some("mtu has no effect without a peak; give a peak, or leave it out");
-        Assumptions { cap: self.rate, early, largest, idle, ..Assumptions::FIFO }
+        Assumptions { cap: self.rate, burst: self.burst, early, largest, idle, ..Assumptions::FIFO }
     }
 
     fn check(&self) -> Result<(), SpecError> {
