@@ -3,7 +3,7 @@
 use crate::emulation::Running;
 use crate::failure::Failure;
 use crate::links::{self, ExtraLink};
-use crate::options::{EmulatorArgs, PathArgs};
+use crate::options::{EmulatorArgs, PathArgs, lasting};
 use crate::signals::Caught;
 use crate::{describe, emulation, output, statement};
 use std::path::Path;
@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME C D SETTINGS", help_heading = "Ends")]
     link: Vec<ExtraLink>,
     /// Stop after this time instead of waiting for an interrupt
-    #[arg(long, value_name = "TIME", help_heading = "Ends")]
+    #[arg(long, value_name = "TIME", help_heading = "Ends", value_parser = lasting)]
     duration: Option<Span>,
     #[command(flatten)]
     emulator: EmulatorArgs,

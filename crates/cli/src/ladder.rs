@@ -3,6 +3,7 @@
 use crate::emulation::CaptureArgs;
 use crate::engines::{self, Setup};
 use crate::failure::Failure;
+use crate::options::lasting;
 use crate::output::{self, counted};
 use crate::progress::Steps;
 use crate::scenario::{OutArgs, ThreadsArgs, facts, unwritten, warn_of_remarks};
@@ -35,7 +36,7 @@ pub struct Args {
           default_value = engines::joined(&engines::names()), help = engines::help("The engines"))]
     engine: Vec<EngineName>,
     /// Longest real time for a cell, approximately
-    #[arg(long, value_name = "TIME", default_value = "10s")]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = lasting)]
     time: Span,
     /// Largest number of cells of a file's grid, spread over it
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]

@@ -67,6 +67,32 @@ pub fn check_names(first: &str, links: &[ExtraLink]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Refuses names of far hosts that programs cannot tell apart: variables have them in upper case, and `{peer6}` is the
+/// first one's address.
+pub fn check_far_names(links: &[ExtraLink]) -> Result<(), Failure> {
+    for (index, link) in links.iter().enumerate() {
+        let variable = variable_suffix(&link.name);
+        if link.name == "peer6" {
+            return Err(Failure::wrong_use(
+                "--link peer6: the name is taken: {peer6} is the first peer's IPv6 address; choose another",
+            ));
+        }
+        if links[..index].iter().any(|other| variable_suffix(&other.name) == variable) {
+            return Err(Failure::wrong_use(format!(
+                "--link {}: the name is taken: TRUNKLINE_PEER{variable} holds another link's address; choose one that differs \
+                 in more than capitals",
+                link.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The end of the names of the variables that hold the addresses of a far host.
+pub fn variable_suffix(name: &str) -> String {
+    format!("_{}", name.to_uppercase())
+}
+
 /// Refuses words that are neither the name nor settings, for paths between hosts that the laboratory makes.
 pub fn check_words(links: &[ExtraLink]) -> Result<(), Failure> {
     links.iter().try_for_each(|link| match link.words.first() {

@@ -184,6 +184,14 @@ impl FromArgMatches for PathArgs {
     }
 }
 
+/// A time that is not nothing.
+pub fn lasting(text: &str) -> Result<Span, String> {
+    match text.parse::<Span>().map_err(|error| error.to_string())? {
+        Span::ZERO => Err("nothing happens in no time: give a longer one, such as 10s".into()),
+        span => Ok(span),
+    }
+}
+
 fn capture_filter(text: &str) -> Result<CaptureFilter, String> {
     match text {
         "near" => Ok(CaptureFilter::Near),
@@ -210,7 +218,8 @@ pub struct EmulatorArgs {
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<std::path::PathBuf>,
     /// The ends at which to capture: near, far or both; drops are always captured
-    #[arg(long, value_name = "END", default_value = "both", value_parser = capture_filter)]
+    #[arg(long, value_name = "END", default_value = "both", value_parser = capture_filter,
+          requires = "pcap")]
     pub pcap_at: CaptureFilter,
     /// Do not fail a run whose frames left late
     #[arg(long)]
@@ -233,5 +242,17 @@ impl EmulatorArgs {
     /// The options of the dataplane's loop.
     pub fn dataplane(&self) -> Options {
         Options { busy: self.busy, cpu: self.cpu, own: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measurement_lasts() {
+        assert!(["0s", "0ns"].iter().all(|it| lasting(it).unwrap_err().contains("in no time")));
+        assert_eq!(lasting("2s"), Ok(Span::from_secs(2)));
+        assert!(lasting("2").is_err());
     }
 }

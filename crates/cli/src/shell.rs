@@ -86,6 +86,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::wrong_use("--peer: no command is given: write --peer 'iperf3 -s'"));
     }
     links::check_names("peer", &args.link)?;
+    links::check_far_names(&args.link)?;
     links::check_words(&args.link)?;
     let mut names = vec![String::new()];
     let mut paths = vec![path];
@@ -284,7 +285,7 @@ fn environment(names: &[String], paths: &[PathSpec], far: bool) -> Vec<(String, 
     for (index, (name, path)) in names.iter().zip(paths).enumerate() {
         let ends = addresses(index);
         let (v4, v6) = if far { (ends.near, ends.near6) } else { (ends.far, ends.far6) };
-        let suffix = if index == 0 { String::new() } else { format!("_{}", name.to_uppercase()) };
+        let suffix = if index == 0 { String::new() } else { links::variable_suffix(name) };
         variables.push((format!("TRUNKLINE_PEER{suffix}"), v4.to_string()));
         if carries_ipv6(path.mtu) {
             variables.push((format!("TRUNKLINE_PEER6{suffix}"), v6.to_string()));

@@ -1,6 +1,7 @@
 //! `trunkline show`: look at a running path.
 
 use crate::failure::Failure;
+use crate::options::lasting;
 use crate::{output, send};
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
@@ -29,7 +30,7 @@ pub struct Args {
     #[arg(long)]
     watch: bool,
     /// How often to show with --watch
-    #[arg(long, value_name = "TIME", default_value = "1s")]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = lasting)]
     interval: Span,
     /// Print as JSON, with --watch one line each time
     #[arg(long)]

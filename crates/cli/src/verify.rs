@@ -1,7 +1,7 @@
 //! `trunkline verify`: the emulator measured from outside, against the path that it should be.
 
 use crate::failure::Failure;
-use crate::options::PathArgs;
+use crate::options::{PathArgs, lasting};
 use crate::output;
 use crate::progress::Progress;
 use crate::{describe, emulation, signals};
@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(long, value_name = "LOAD,…", value_delimiter = ',', help_heading = "Probes")]
     loads: Vec<Load>,
     /// How long each run lasts [default: 5s; less in the sweep of --preset lds]
-    #[arg(long, value_name = "TIME", help_heading = "Probes")]
+    #[arg(long, value_name = "TIME", help_heading = "Probes", value_parser = lasting)]
     duration: Option<Span>,
     /// How often to make each run
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Probes",

@@ -33,7 +33,9 @@ pub enum PortError {
         device: String,
     },
     /// The device was removed or moved to another namespace (ENODEV, ENXIO). The port is of no more use.
-    #[error("device '{device}' is gone (removed or moved away): open a port on its successor")]
+    #[error(
+        "device '{device}' is gone (removed or moved away): start anew when there is one by that name again"
+    )]
     Gone {
         /// The device.
         device: String,

@@ -3,9 +3,10 @@
 use super::rtt::Percent;
 use super::sinks::{self, SinkArgs, rate, rate_with_interval};
 use super::target::{Stop, TargetArgs};
-use super::transfers::{TransferArgs, lasting};
+use super::transfers::TransferArgs;
 use crate::failure::Failure;
 use crate::files;
+use crate::options::lasting;
 use crate::progress::Progress;
 use crate::serve::failure;
 use trunkline_core::Span;

@@ -3,9 +3,9 @@
 use super::fitted;
 use super::sinks::{self, SinkArgs, millis, with_interval};
 use super::target::{Stop, TargetArgs};
-use super::transfers::lasting;
 use crate::failure::Failure;
 use crate::files;
+use crate::options::lasting;
 use crate::output;
 use crate::progress::Progress;
 use crate::serve::{failure, tcp_window};

@@ -1,6 +1,7 @@
 //! The settings of transfers on the command line.
 
 use super::rtt::Window;
+use crate::options::lasting;
 use trunkline_core::{Rate, Span};
 use trunkline_probe::client::transfer::{Transfer, Ways};
 use trunkline_probe::wire::message::Transport;
@@ -33,14 +34,6 @@ pub struct TransferArgs {
     pub window: Window,
 }
 
-/// A time that is not nothing.
-pub fn lasting(text: &str) -> Result<Span, String> {
-    match text.parse::<Span>().map_err(|error| error.to_string())? {
-        Span::ZERO => Err("nothing is measured in no time: give a longer one, such as 10s".into()),
-        span => Ok(span),
-    }
-}
-
 impl TransferArgs {
     /// The transfer, counted in these intervals.
     pub fn plan(&self, transport: Transport, size: Option<u32>, interval: Span) -> Transfer {
@@ -54,17 +47,5 @@ impl TransferArgs {
             congestion: self.congestion.clone(),
             window: (self.window.0, self.window.1),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_measurement_lasts() {
-        assert!(["0s", "0ns"].iter().all(|it| lasting(it).unwrap_err().contains("in no time")));
-        assert_eq!(lasting("2s"), Ok(Span::from_secs(2)));
-        assert!(lasting("2").is_err());
     }
 }

@@ -111,6 +111,34 @@ fn models_and_files() {
 
 /// Of two results in one file the first would be lost, or the second after the run.
 #[test]
+fn measurements_that_take_no_time() {
+    let host = Host::beside();
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/two-hops.toml");
+    for (arguments, option) in [
+        (&["bridge", "eth1", "eth2", "--duration", "0s"][..], "--duration"),
+        (&["verify", "--duration", "0s"], "--duration"),
+        (&["ladder", "--time", "0s", scenario], "--time"),
+        (&["show", "--watch", "--interval", "0s"], "--interval"),
+    ] {
+        check_refused(&host, arguments, 2, &[option, "no time"]);
+    }
+}
+
+#[test]
+fn an_end_to_capture_at_without_a_capture() {
+    check_paths(&[(&["--pcap-at", "near"], 2, &["--pcap <FILE>"])]);
+}
+
+#[test]
+fn names_of_links_that_stand_for_another() {
+    let both = ["--link", "sat delay=3ms", "--link", "SAT delay=4ms"];
+    check_paths(&[
+        (&both, 2, &["--link SAT", "taken", "TRUNKLINE_PEER_SAT"]),
+        (&["--link", "peer6 delay=3ms"], 2, &["--link peer6", "taken"]),
+    ]);
+}
+
+#[test]
 fn two_results_in_one_file() {
     let host = Host::beside();
     let hops = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/two-hops.toml");
