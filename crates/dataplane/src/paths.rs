@@ -117,9 +117,24 @@ impl Paths {
         match name {
             Some(name) => names()
                 .position(|other| other == name)
-                .ok_or_else(|| ChangeError::NoPath(name.to_string())),
+                .ok_or_else(|| ChangeError::NoPath { name: name.into(), remedy: self.remedy() }),
             None if self.paths.len() == 1 => Ok(0),
-            None => Err(ChangeError::Several(names().collect::<Vec<_>>().join(", "))),
+            None => Err(ChangeError::Several(self.names())),
+        }
+    }
+
+    fn names(&self) -> String {
+        self.paths.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What to write instead of a name that no path has.
+    fn remedy(&self) -> String {
+        match &self.paths[..] {
+            [(name, _)] if name.is_empty() => {
+                "it has one, so leave --link out; up- or down- before a setting chooses a direction"
+                    .into()
+            }
+            _ => format!("name one of {}, which alone can be changed", self.names()),
         }
     }
 }
@@ -134,8 +149,13 @@ pub enum ChangeError {
     #[error(transparent)]
     Emulator(#[from] DataplaneError),
     /// No path of this name.
-    #[error("there is no path '{0}' in this run: `trunkline show` lists them")]
-    NoPath(String),
+    #[error("there is no path '{name}' in this run: {remedy}")]
+    NoPath {
+        /// The name asked for.
+        name: String,
+        /// What to write instead.
+        remedy: String,
+    },
     /// Nothing is carried any more.
     #[error("this run is ending: nothing was changed")]
     Ending,
@@ -201,7 +221,25 @@ mod tests {
         let paths = one(&["delay=10ms"]);
         let told = paths.planned(None, &settings(&["framing=t1-lapd"]), at(1)).unwrap_err();
         assert!(matches!(told, ChangeError::Setting(_)), "{told}");
-        let told = paths.planned(Some("b"), &settings(&["delay=1ms"]), at(1)).unwrap_err();
-        assert!(matches!(told, ChangeError::NoPath(_)), "{told}");
+    }
+
+    /// The directions of a path without a name, and media, are shown with names of their own.
+    #[test]
+    fn a_name_that_no_path_has_is_answered_with_those_there_are() {
+        let told = |paths: &Paths, name| {
+            let change = settings(&["delay=1ms"]);
+            paths.planned(Some(name), &change, at(1)).unwrap_err().to_string()
+        };
+        let single = one(&["delay=10ms"]);
+        assert!(told(&single, "up").contains("no path 'up'"), "{}", told(&single, "up"));
+        assert!(told(&single, "up").contains("leave --link out"), "{}", told(&single, "up"));
+        let mut several = single;
+        several.paths[0].0 = "first".into();
+        several.paths.push(("second".into(), several.paths[0].1.clone()));
+        assert!(
+            told(&several, "lan").contains("one of first, second"),
+            "{}",
+            told(&several, "lan")
+        );
     }
 }

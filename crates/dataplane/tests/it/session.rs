@@ -120,7 +120,7 @@ fn a_change_meets_the_path_that_is_named_or_none() {
     let told = change(None, &["delay=2ms"]).unwrap_err();
     assert!(matches!(&told, ChangeError::Several(names) if names == "a, b"), "{told}");
     let told = change(Some("c"), &["delay=2ms"]).unwrap_err();
-    assert!(matches!(&told, ChangeError::NoPath(name) if name == "c"), "{told}");
+    assert!(matches!(&told, ChangeError::NoPath { name, .. } if name == "c"), "{told}");
     let told = change(Some("a"), &["rate=1000gbit", "delay=10s"]).unwrap_err();
     assert!(matches!(told, ChangeError::Emulator(DataplaneError::Memory { .. })), "{told}");
     assert!(matches!(change(Some("a"), &["framing=t1-lapd"]), Err(ChangeError::Setting(_))));
