@@ -16,6 +16,7 @@ mod console;
 mod dataplane;
 mod error;
 pub mod hosts;
+mod in_force;
 mod machine;
 mod paths;
 mod plane;

@@ -1,8 +1,9 @@
 //! How the paths of a session are set, now and as far as changes are asked for.
 
+use crate::in_force::in_force;
 use crate::{DataplaneError, store};
 use trunkline_core::Time;
-use trunkline_path::Change;
+use trunkline_path::{Change, LinkSpec};
 use trunkline_scenario::{Direction, PathSpec, SettingError, Settings};
 
 /// Settings that were changed while frames passed.
@@ -23,6 +24,12 @@ pub(crate) struct Paths {
     paths: Vec<(String, PathSpec)>,
     /// Changes in the order of time, and of asking if that is the same.
     plan: Vec<Planned>,
+    /// The paths as they began.
+    first: Vec<(String, PathSpec)>,
+    /// What has become of each change that was asked for: when, on which path, and how.
+    asked: Vec<(Time, usize, (Direction, Change))>,
+    /// When schedules began.
+    origin: Time,
 }
 
 /// A change that takes hold at a time.
@@ -47,23 +54,54 @@ pub(crate) struct Possible {
 }
 
 impl Paths {
-    pub fn new(paths: Vec<(String, PathSpec)>) -> Paths {
-        Paths { paths, plan: Vec::new() }
+    pub fn new(paths: Vec<(String, PathSpec)>, origin: Time) -> Paths {
+        Paths { first: paths.clone(), paths, plan: Vec::new(), asked: Vec::new(), origin }
+    }
+
+    /// Schedules begin at `origin`.
+    pub fn begin(&mut self, origin: Time) {
+        self.origin = origin;
     }
 
     /// The paths as they are at a time, which never comes before one that was asked for earlier.
     pub fn at(&mut self, now: Time) -> Vec<(String, PathSpec)> {
+        self.fold(now);
+        let names = self.paths.iter().map(|(name, _)| name.clone());
+        names.enumerate().map(|(index, name)| (name, self.in_force(index, now))).collect()
+    }
+
+    /// A path at a time, with its schedule's changes. Those asked for have been checked against the path without them.
+    fn in_force(&self, index: usize, now: Time) -> PathSpec {
+        let mut path = self.paths[index].1.clone();
+        for direction in Direction::BOTH {
+            let first = self.first[index].1.link(direction);
+            if first.schedule.steps.is_empty() {
+                continue;
+            }
+            let own =
+                self.asked.iter().filter(|(_, of, (way, _))| (*of, *way) == (index, direction));
+            let asked = own.map(|(at, _, (_, change))| (*at, change.clone()));
+            let link = in_force(first, self.origin, asked, now);
+            match direction {
+                Direction::Up => path.up = link,
+                Direction::Down => path.down = link,
+            }
+        }
+        path
+    }
+
+    /// Makes the changes of the plan that are due.
+    fn fold(&mut self, now: Time) {
         let due = self.plan.partition_point(|planned| planned.at <= now);
         for Planned { index, settings, .. } in self.plan.drain(..due) {
             // It could be made when it was planned.
             let _ = self.paths[index].1.change(&settings);
         }
-        self.paths.clone()
     }
 
     /// The changes that are still to come at a time.
     pub fn pending(&mut self, now: Time) -> Vec<Changed> {
-        self.at(now);
+        self.fold(now);
         self.plan.iter().map(|planned| self.noted(planned)).collect()
     }
 
@@ -108,6 +146,12 @@ impl Paths {
         }
         let noted = planned.noted(&planned.plan[place]);
         let (changes, path) = made;
+        planned.asked.extend(changes.iter().map(|change| (at, index, change.clone())));
+        let scheduled = |link: &LinkSpec| !link.schedule.steps.is_empty();
+        let path = match scheduled(&path.up) || scheduled(&path.down) {
+            true => planned.in_force(index, at),
+            false => path,
+        };
         let needed = planned.needed();
         Ok((Possible { index, path, changes, needed, noted }, planned))
     }
@@ -176,7 +220,7 @@ mod tests {
     }
 
     fn one(pairs: &[&str]) -> Paths {
-        Paths::new(vec![(String::new(), settings(pairs).resolve().unwrap())])
+        Paths::new(vec![(String::new(), settings(pairs).resolve().unwrap())], Time::ZERO)
     }
 
     fn at(seconds: u64) -> Time {
@@ -221,6 +265,41 @@ mod tests {
         let paths = one(&["delay=10ms"]);
         let told = paths.planned(None, &settings(&["framing=t1-lapd"]), at(1)).unwrap_err();
         assert!(matches!(told, ChangeError::Setting(_)), "{told}");
+    }
+
+    /// A schedule changes what is in force, as who asks does, and the later change wins.
+    #[test]
+    fn what_is_in_force_follows_the_schedule() {
+        let schedule =
+            "schedule=2s delay=50ms rate=8mbit; 2s loss=1%; 4s delay=30ms limit=9p; repeat 10s";
+        let mut paths = one(&["delay=10ms", schedule, "down-schedule=3s delay=70ms"]);
+        paths.begin(at(1));
+        let mut seen = |now| {
+            let [(_, path)] = &paths.at(at(now))[..] else { unreachable!() };
+            let loss = path.up.impairments.loss.to_string();
+            let limit = path.up.discipline.limit().to_string();
+            let rate = path.up.rate.map_or("unlimited".into(), |rate| rate.to_string());
+            (path.up.delay.to_string(), rate, loss, limit, path.down.delay.to_string())
+        };
+        let told = |it: (&str, &str, &str, &str, &str)| {
+            (it.0.into(), it.1.into(), it.2.into(), it.3.into(), it.4.into())
+        };
+        assert_eq!(seen(2), told(("10ms", "unlimited", "0%", "64MiB", "10ms")));
+        assert_eq!(seen(3), told(("50ms", "8Mbit/s", "1%", "64MiB", "10ms")));
+        assert_eq!(seen(5), told(("30ms", "8Mbit/s", "1%", "9p", "70ms")));
+        let change = settings(&["delay=1ms", "up-loss=none"]);
+        let (possible, planned) = paths.planned(None, &change, at(7)).unwrap();
+        let (up, down) = (&possible.path.up, &possible.path.down);
+        assert_eq!((up.delay, down.delay), (Span::from_millis(1), Span::from_millis(1)));
+        assert_eq!(up.rate.map(|rate| rate.to_string()).as_deref(), Some("8Mbit/s"));
+        paths = planned;
+        let mut delays = |now| {
+            let [(_, path)] = &paths.at(at(now))[..] else { unreachable!() };
+            (path.up.delay.to_string(), path.down.delay.to_string())
+        };
+        assert_eq!(delays(12), ("1ms".into(), "1ms".into()));
+        assert_eq!(delays(13), ("50ms".into(), "1ms".into()));
+        assert_eq!(delays(1000), ("30ms".into(), "1ms".into()));
     }
 
     /// The directions of a path without a name, and media, are shown with names of their own.

@@ -161,7 +161,7 @@ impl Session {
             .and_then(|thread| thread.spawn(move || dataplane.run()))
             .map_err(DataplaneError::Wait)?;
         let thread = SessionThread { thread: Some(thread), remote: remote.clone(), capture };
-        let (paths, changes) = (Mutex::new(Paths::new(paths)), Mutex::default());
+        let (paths, changes) = (Mutex::new(Paths::new(paths, origin)), Mutex::default());
         let session =
             Session { remote, paths, changes, live, arena, lanes, backends, devices, origin };
         Ok((session, thread))
@@ -197,12 +197,19 @@ impl Session {
 
     /// The paths as they are set now, with their names.
     pub fn paths(&self) -> Vec<(String, PathSpec)> {
-        locked(&self.paths).at(crate::clock::monotonic())
+        self.begun().at(crate::clock::monotonic())
     }
 
     /// The changes that are still to come, in the order of time.
     pub fn pending(&self) -> Vec<Changed> {
         locked(&self.paths).pending(crate::clock::monotonic())
+    }
+
+    /// The paths, whose schedules began when the network last did.
+    fn begun(&self) -> MutexGuard<'_, Paths> {
+        let mut paths = locked(&self.paths);
+        paths.begin(self.live.begun().unwrap_or(self.origin));
+        paths
     }
 
     /// The names of the lanes, as snapshots and captures have them.
@@ -257,7 +264,7 @@ impl Session {
         settings: &Settings,
         at: Time,
     ) -> Result<(PathSpec, Changed), ChangeError> {
-        let mut paths = locked(&self.paths);
+        let mut paths = self.begun();
         let (then, plan) = paths.planned(name, settings, at)?;
         // Scenarios reckon with what hosts can have under way, and begin with less than this if queues are long.
         if then.needed > self.arena.max(paths.needed()) {

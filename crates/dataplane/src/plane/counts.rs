@@ -80,6 +80,8 @@ pub struct Live {
     ways: Box<[WayCounts]>,
     /// When the network is to begin anew, in nanoseconds; 0 if it is not.
     restart: AtomicU64,
+    /// When it last began anew, or is to, in nanoseconds; 0 if never.
+    begun: AtomicU64,
 }
 
 /// Counts of one way's frames. Only the dataplane writes them, so that adding is no more than a store.
@@ -94,7 +96,7 @@ pub struct WayCounts {
 impl Live {
     pub(super) fn new(ways: usize) -> Live {
         let ways = (0..ways).map(|_| WayCounts::default()).collect();
-        Live { ways, restart: AtomicU64::new(0) }
+        Live { ways, restart: AtomicU64::new(0), begun: AtomicU64::new(0) }
     }
 
     /// The counts of way `index`.
@@ -109,7 +111,14 @@ impl Live {
     /// Asks the network to forget all frames and counts, and to begin anew at `origin`, like one just made.
     /// It does so within a tenth of a second; see [`has_restarted`](Live::has_restarted).
     pub fn restart(&self, origin: Time) {
+        self.begun.store(origin.as_nanos(), Ordering::Release);
         self.restart.store(origin.as_nanos().max(1), Ordering::Release);
+    }
+
+    /// When the network began anew, or is to, if it was ever asked to.
+    pub fn begun(&self) -> Option<Time> {
+        let at = self.begun.load(Ordering::Acquire);
+        (at != 0).then(|| Time::from_nanos(at))
     }
 
     /// Whether the network has done what [`restart`](Live::restart) asked for.
