@@ -216,7 +216,7 @@ fn everybody(count: usize, size: u32, rates: impl Fn(usize) -> u64, seconds: u32
     (0..count).map(each).collect()
 }
 
-const FULL: [(&str, &str, u64, f64); 9] = [
+const FULL: [(&str, &str, u64, f64); 10] = [
     (
         "half-duplex",
         "kind = \"half-duplex\"\nrate = \"10Mbit/s\"\ndelay = \"30us\"\nturnaround = \"17us\"",
@@ -237,6 +237,13 @@ const FULL: [(&str, &str, u64, f64); 9] = [
         0.01,
     ),
     ("fddi", "kind = \"fddi\"\nrate = \"100Mbit/s\"\ndelay = \"500us\"", 100_000_000, 0.02),
+    // Tokens of 10 us, of which a rotation of 2 ms has room for 12 with frames of 1400 bytes.
+    (
+        "fddi short",
+        "kind = \"fddi\"\nrate = \"100Mbit/s\"\ndelay = \"500us\"\nttrt = \"2ms\"\ntoken_bits = 1000",
+        100_000_000,
+        0.05,
+    ),
     (
         "bus",
         "kind = \"bus\"\nrate = \"10Mbit/s\"\ndelay = \"0s\"\noverhead = \"24us\"\norder = \"turns\"\nburst = 2000",

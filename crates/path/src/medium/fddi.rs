@@ -26,6 +26,9 @@ const TARGETS: RangeInclusive<Span> = Span::from_micros(10)..=Span::from_secs(10
 const LATENCIES: RangeInclusive<Span> = Span::ZERO..=Span::from_secs(1);
 const BITS: RangeInclusive<u32> = 0..=1 << 20;
 
+/// The share of a rate from which on a note tells how much more it may be.
+const TOLD: f64 = 0.005;
+
 impl AccessSettings for FddiSettings {
     type Access = Fddi;
 
@@ -70,6 +73,17 @@ impl FddiSettings {
     fn rotation(&self, alone: &Alone, tokens: usize) -> Span {
         let round = Ring::alone(alone, self.station_latency).round;
         round + alone.time_of(self.token_bits.into()).scaled(tokens as u64, 1)
+    }
+
+    /// Tokens that stations which always have frames send on in a rotation: each of them one, but no more than have room with
+    /// a frame each. A token that is late leaves its station without one, and none sends less than a frame.
+    fn tokens(&self, alone: &Alone, asks: &[Ask]) -> f64 {
+        let frames: Span = asks.iter().map(|ask| alone.length(ask)).sum();
+        let tokens = alone.time_of(self.token_bits.into()).scaled(asks.len() as u64, 1);
+        let count = asks.len() as f64;
+        let each = (frames + tokens).as_nanos() as f64 / count;
+        let room = self.ttrt.saturating_sub(self.rotation(alone, 0)).as_nanos() as f64;
+        count.min(room / each.max(1.0))
     }
 }
 
@@ -124,19 +138,29 @@ impl ByFormula for FddiSettings {
         if !self.synchronous.is_never() {
             return Err("synchronous time beside asynchronous".into());
         }
-        let around = self.rotation(alone, asks.len());
+        let tokens = self.tokens(alone, asks);
+        let token = alone.time_of(self.token_bits.into()).as_nanos() as f64;
+        let around = self.rotation(alone, 0) + Span::from_nanos((tokens * token) as u64);
         let holds = self.ttrt.saturating_sub(around).as_nanos() as f64;
         let frames = |ask: &Ask| holds / (alone.length(ask).as_nanos() as f64).max(1.0);
         let longest = asks.iter().map(|ask| alone.length(ask)).max().unwrap_or_default();
+        let mut estimate = format!(
+            "a frame begun is sent whole, by which a turn of {} is up to {longest} longer",
+            Span::from_nanos(holds as u64)
+        );
+        let fewer = (tokens - 1.0) * token / holds;
+        if fewer > TOLD {
+            estimate += &format!(
+                "; turns become more and shorter until {tokens:.0} stations send in a rotation, and before that they carry up to {:.0} % more",
+                fewer * 100.0
+            );
+        }
         Ok(Saturated {
             cycle: self.ttrt.scaled(asks.len() as u64, 1) + around,
             frames: asks.iter().map(frames).collect(),
             formula: "n + 1 rotations of n TTRT + D in all, in which each of n stations sends for TTRT − D",
             source: "Jain 1990; Dykeman and Bux 1988",
-            estimate: Some(format!(
-                "a frame begun is sent whole, by which a turn of {} is up to {longest} longer",
-                Span::from_nanos(holds as u64)
-            )),
+            estimate: Some(estimate),
         })
     }
 }
