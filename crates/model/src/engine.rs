@@ -5,7 +5,7 @@ use crate::group::{Group, bursts_of, writes};
 use crate::known::Known;
 use crate::load::{Loaded, beside};
 use crate::medium::{self, conversation, phase_note};
-use crate::message::rounds_of;
+use crate::message::{asks_early, rounds_of};
 use crate::prediction::{Figure, Prediction, Predictions, Term, What};
 use crate::share::{Grant, Limit};
 use crate::speech::Packet;
@@ -207,7 +207,7 @@ fn messages(
     notes.extend(bursts(network, traffic, &flow, sizes, &answer));
     notes.extend(phase_note(traffic, &flow, least).filter(|_| !at_once));
     if alone {
-        notes.extend(asks_early(traffic, &flow, sizes, answer));
+        notes.extend(asks_early(traffic, &flow, sizes, (answer, at_once)));
         return Ok(());
     }
     let assumed = |text: &str| Note::of_traffic(&traffic.name, NoteKind::Assumed, text);
@@ -223,7 +223,7 @@ fn messages(
         }
     };
     add(what, &flow)?;
-    notes.extend(asks_early(traffic, &flow, sizes, answer));
+    notes.extend(asks_early(traffic, &flow, sizes, (answer, at_once)));
     Ok(())
 }
 
@@ -244,23 +244,6 @@ fn behind_controls(traffic: &Traffic, flow: &Flow<'_>, least: Option<Span>) -> O
         let text = format!("waits for the control costs of ECHOs at both ends are left out in part: a round trip may be up to {wait} longer");
         Note::of_traffic(&traffic.name, NoteKind::Assumed, text)
     })
-}
-
-/// A note if an end of a message or of its answer asks before a block of it can be answered.
-fn asks_early(
-    traffic: &Traffic,
-    flow: &Flow<'_>,
-    sizes: &[u32],
-    answer: impl Fn(u32) -> u32,
-) -> Option<Note> {
-    let largest = sizes.iter().copied().max()?;
-    let back = sizes.iter().map(|&size| answer(size)).max()?;
-    let text =
-        [(&flow.there, largest), (&flow.back, back)].into_iter().find_map(|(talk, bytes)| {
-            let block = bytes.min(talk.speech.block);
-            talk.asks_early(block, Span::ZERO, "the round trip is a lower bound")
-        });
-    text.map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text))
 }
 
 /// Notes on the largest message and the largest answer, if they may not all find room.

@@ -1,14 +1,16 @@
 //! A message and its answer: the terms of its delay.
 
+use crate::flow::Flow;
 use crate::formula::rounds;
-use crate::medium::Course;
+use crate::medium::{Course, answers_wait};
 use crate::prediction::{Figure, Term};
 use crate::schedule::{Blocks, Schedule};
 use crate::speech::{Packet, Speech};
 use crate::talk::{Talk, processor_place, protocol_place, request_place, window_place};
 use crate::way::{Resource, Stage, Turns, Way, burst};
 use trunkline_core::{Cause, Span};
-use trunkline_scenario::HostPlace;
+use trunkline_engine::{Note, NoteKind};
+use trunkline_scenario::{HostPlace, Traffic};
 
 /// The source of the terms of hosts.
 const HOSTS: &str = "Hawley 1989 §4.2.2, Vande Water 1988 §2.6";
@@ -380,4 +382,26 @@ pub(crate) fn behind_answers(
         later,
         format!("{} ahead, lead {lead}", early.len()),
     );
+}
+
+/// A note if an end of a message or of its answer asks before a block of it can be answered.
+pub(crate) fn asks_early(
+    traffic: &Traffic,
+    flow: &Flow<'_>,
+    sizes: &[u32],
+    (answer, at_once): (impl Fn(u32) -> u32, bool),
+) -> Option<Note> {
+    let largest = sizes.iter().copied().max()?;
+    let back = sizes.iter().map(|&size| answer(size)).max()?;
+    let mut waits = [Span::ZERO; 2];
+    for &size in sizes {
+        let [one, other] = answers_wait(flow, (size, answer(size)), at_once);
+        waits = [waits[0].max(one), waits[1].max(other)];
+    }
+    let ends = [(&flow.there, largest, waits[0]), (&flow.back, back, waits[1])];
+    let text = ends.into_iter().find_map(|(talk, bytes, wait)| {
+        let block = bytes.min(talk.speech.block);
+        talk.asks_early(block, wait, "the round trip is a lower bound")
+    });
+    text.map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text))
 }

@@ -19,11 +19,24 @@ const TOLD: u64 = 100;
 pub(crate) struct Course {
     /// When the terms that are being made begin.
     base: Time,
+    /// When the last answer began.
+    answered: Time,
     last: BTreeMap<Resource, Turn>,
-    /// How far the protocol's own answer is ahead of the message.
-    lead: Option<Span>,
+    /// The protocol's own answer that goes ahead of the message.
+    echo: Option<Echo>,
+    /// The longest from a message's start to the protocol's own answer to it: of messages one way, and the other.
+    silences: [Span; 2],
     /// Why no formula says who sends when.
     trouble: Option<String>,
+}
+
+/// The protocol's own answer to a message.
+#[derive(Debug, Clone, Copy)]
+struct Echo {
+    /// How far it is ahead of the message that goes with it.
+    lead: Span,
+    /// When what it answers began, and whether that was an answer itself.
+    asked: (Time, usize),
 }
 
 impl Course {
@@ -31,9 +44,11 @@ impl Course {
     pub fn turn(&mut self, terms: &mut Terms, stage: &Stage, packets: &[Packet]) {
         let Some(channel) = stage.channel() else { return };
         let ready = self.base + terms.total();
-        if let Some(lead) = self.lead.take() {
+        if let Some(Echo { lead, asked: (since, which) }) = self.echo.take() {
             let ahead = channel.ask(ready.before(lead), Speech::echo());
-            self.take(stage.resource, channel.alone.turn(self.last(stage), ahead));
+            let turn = self.take(stage.resource, channel.alone.turn(self.last(stage), ahead));
+            let silence = turn.map_or(Span::ZERO, |it| (it.end + channel.distance()).since(since));
+            self.silences[which] = self.silences[which].max(silence);
         }
         let (idle, alone) = (self.last(stage).is_none(), channel.alone);
         let phase = if idle { alone.phase() } else { Span::ZERO };
@@ -81,12 +96,14 @@ impl Course {
         just: bool,
     ) -> Result<Terms, String> {
         let mut terms = Terms::default();
-        let echo = |talk: &Talk<'_>, other: &Talk<'_>, last, next| {
-            talk.speech.answers().then(|| lead(talk, other, (last, next)))
+        let echo = |talk: &Talk<'_>, other: &Talk<'_>, sizes, asked| {
+            talk.speech.answers().then(|| Echo { lead: lead(talk, other, sizes), asked })
         };
-        self.lead = echo(back, there, last_block(back, answer), bytes).filter(|_| just);
+        let answered = (self.answered, 1);
+        self.echo = echo(back, there, (last_block(back, answer), bytes), answered).filter(|_| just);
         let last = one_way_in_turn(&mut terms, there, bytes, Some(self));
-        self.lead = echo(there, back, last, answer);
+        self.echo = echo(there, back, (last, answer), (self.base, 0));
+        self.answered = self.base + terms.total();
         one_way_in_turn(&mut terms, back, answer, Some(self));
         self.base += terms.total();
         self.trouble.take().map_or(Ok(terms), Err)
@@ -120,13 +137,36 @@ pub(crate) fn conversation(
     }
     one_block(there, sizes.0)?;
     one_block(back, sizes.1)?;
+    laps(flow, sizes, at_once).map(|(terms, _)| terms)
+}
+
+/// A message and its answer on a shared channel, as [`conversation`], and the course that they have taken.
+fn laps(flow: &Flow<'_>, sizes: (u32, u32), at_once: bool) -> Result<(Terms, Course), String> {
+    let ends = (&flow.there, &flow.back);
     let mut course = Course::default();
-    let mut terms = course.lap((there, back), sizes, false)?;
+    let mut terms = course.lap(ends, sizes, false)?;
     // The first turn depends on a phase, the second on how the first one came; from then on all is the same.
     for _ in 0..if at_once { 2 } else { 0 } {
-        terms = course.lap((there, back), sizes, true)?;
+        terms = course.lap(ends, sizes, true)?;
     }
-    Ok(terms)
+    Ok((terms, course))
+}
+
+/// How long the turns on a shared channel keep the protocol's own answers to a message and to its answer, beside the time
+/// that these take of themselves.
+pub(crate) fn answers_wait(flow: &Flow<'_>, sizes: (u32, u32), at_once: bool) -> [Span; 2] {
+    let [there, back] = [(&flow.there, sizes.0), (&flow.back, sizes.1)].map(|(talk, bytes)| {
+        let block = bytes.min(talk.speech.block);
+        talk.block(block).answered
+    });
+    let course = flow.channel().and_then(|_| laps(flow, sizes, at_once).ok());
+    let [one, other] = course.map_or([Span::ZERO; 2], |(_, mut course)| {
+        // What answers the last answer goes ahead of another message, which may wait for it or not.
+        let [message, _] = course.silences;
+        let _ = course.lap((&flow.there, &flow.back), sizes, true);
+        [message, course.silences[1]]
+    });
+    [one.saturating_sub(there), other.saturating_sub(back)]
 }
 
 /// Whether each message finds the answer to the one before it come, if they are sent at intervals.

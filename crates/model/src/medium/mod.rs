@@ -4,7 +4,7 @@ mod course;
 mod paced;
 mod transfer;
 
-pub(crate) use course::{Course, conversation, in_time, phase_note};
+pub(crate) use course::{Course, answers_wait, conversation, in_time, phase_note};
 pub(crate) use paced::{Paced, predict as paced};
 pub(crate) use transfer::ends_note;
 

@@ -261,3 +261,35 @@ proptest! {
         prop_assert_eq!(predict(&base).unwrap(), run);
     }
 }
+
+/// On a channel the protocol's own answers wait for turns: the message behind the answer to the one before it, and what is
+/// said of it then behind that. A timer that runs out meanwhile is told of, as one of a longer way is.
+#[test]
+fn a_timeout_that_runs_out_behind_other_turns_is_told() {
+    let asks = |medium: &str, timeout: u32, every: &str| {
+        let traffic = format!(
+            "[[traffic]]\nname = \"t\"\nfrom = \"h0\"\nto = \"h1\"\nkind = \"interactive\"\nsizes = [179]\nreply = 8\nrepeat = 21\nevery = \"{every}\"\ntransport = {{ kind = \"urp\", block = 1024, packet = 0, timeout = \"{timeout}ms\" }}\n"
+        );
+        let stations = "[[host]]\nname = \"h0\"\n[[host]]\nname = \"h1\"\n[[medium]]\nname = \"m\"\nstations = [\"h0\", \"h1\"]\n";
+        let text = format!("{stations}{medium}\n{traffic}");
+        let scenario = Scenario::parse(&text, "turns.toml").unwrap().remove(0);
+        let found = predictions(&scenario).unwrap();
+        let told = found.notes.iter().any(|note| note.text.contains("runs out before an answer"));
+        let run = trunkline_sim::run(&scenario).unwrap();
+        (told, run.traffic[0].timeouts > 0)
+    };
+    // A message of 0.58 s, answers of the protocol of 0.22 s.
+    let slow = "kind = \"half-duplex\"\nrate = \"3000bit/s\"\nframing = \"ethernet\"";
+    // Two rounds of 0.6 s for what is sent by one end, and heard by the other half a round later.
+    let long = "kind = \"token-ring\"\nrate = \"1Mbit/s\"\ndelay = \"600ms\"";
+    for (medium, timeout, every, runs_out) in [
+        (slow, 1000, "0s", true),
+        (slow, 1100, "0s", false),
+        (slow, 1000, "5s", false),
+        (long, 1000, "0s", true),
+        (long, 2000, "0s", false),
+    ] {
+        let (told, seen) = asks(medium, timeout, every);
+        assert_eq!((told, seen), (runs_out, runs_out), "{medium} {timeout} ms {every}");
+    }
+}
