@@ -62,7 +62,7 @@ macro_rules! media {
             /// A key of its kind that changes nothing beside the others as they were given, with the remedy.
             pub fn idle(&self) -> Option<&'static str> {
                 match &self.access {
-                    $(AccessSpec::$Access(it) => it.idle(),)+
+                    $(AccessSpec::$Access(it) => it.idle(self),)+
                 }
             }
 

@@ -77,7 +77,7 @@ trait AccessSettings: Keys + Copy {
     fn build(self, ground: &Ground<'_>) -> Self::Access;
 
     /// A key that changes nothing beside the others as they were given, with the remedy. `None` if there is none.
-    fn idle(&self) -> Option<&'static str> {
+    fn idle(&self, _medium: &MediumSpec) -> Option<&'static str> {
         None
     }
 

@@ -2,8 +2,8 @@
 
 use super::alone::{Alone, Ask, ByFormula, Rule, Saturated, Turn};
 use super::{Access, AccessSettings, Ground, MediumSpec, StationId, Stations};
-use crate::SpecError;
 use crate::discipline::settings::keys;
+use crate::{Framing, SpecError};
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use trunkline_core::{Carried, Rate, Span, Time};
@@ -74,6 +74,12 @@ impl AccessSettings for WidebandSettings {
             )));
         }
         Ok(())
+    }
+
+    fn idle(&self, medium: &MediumSpec) -> Option<&'static str> {
+        (medium.framing != Framing::None).then_some(
+            "framing has no effect: datagrams go as they are, and what comes with them is in control and usable; leave it out",
+        )
     }
 
     fn by_formula(&self) -> Option<&dyn ByFormula> {

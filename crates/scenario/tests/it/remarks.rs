@@ -16,6 +16,22 @@ fn idle_keys_of_the_queues_on_media_are_told() {
     assert_eq!(found, [format!("medium.m.{told}"), format!("cluster.c.{told}")]);
 }
 
+#[test]
+fn a_framing_of_the_wideband_channel_is_told() {
+    let channel = |framing: &str| {
+        let text = format!(
+            "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[medium]]\nname = 'm'\nkind = 'wideband'\n\
+             stations = ['a', 'b']\nrate = '2316305bit/s'\n{framing}\n\
+             [[traffic]]\nname = 't'\nkind = 'bulk'\nfrom = 'a'\nto = 'b'\n"
+        );
+        one(&text).remarks().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let told = "medium.m.framing has no effect: datagrams go as they are, and what comes with them is in control and usable; leave it out";
+    assert_eq!(channel("framing = 'ethernet'"), [told]);
+    assert_eq!(channel("framing = 'none'"), [""; 0]);
+    assert_eq!(channel(""), [""; 0]);
+}
+
 /// What comes behind a stop has to find room, or a fabric that promises to lose nothing loses.
 #[test]
 fn a_headroom_too_small_for_the_largest_frame_is_told() {

@@ -92,7 +92,7 @@ impl AccessSettings for LeafSpineSettings {
 
     const MOST_STATIONS: usize = 1 << 14;
 
-    fn idle(&self) -> Option<&'static str> {
+    fn idle(&self, _: &MediumSpec) -> Option<&'static str> {
         if self.headroom.is_some() && self.flow != Flow::Pause {
             return Some("headroom has no effect without flow = pause; give that, or leave it out");
         }
