@@ -51,6 +51,7 @@ impl AccessSettings for WidebandSettings {
         "frame=1ms,control=100us,usable=220,whole=200,reservation=5ms",
         "frame=2ms,control=0s,usable=500,datagrams=5,whole=90,reservation=0s",
         "frame=700us,control=50us,usable=150,datagrams=3,whole=120,fragment_header=8,reservation=1ms",
+        "frame=1ms,control=100us,usable=400,whole=200,reservation=200us",
     ];
 
     fn check(&self, medium: &MediumSpec) -> Result<(), SpecError> {
@@ -263,11 +264,12 @@ impl Wideband {
         places.resize(packets, place);
     }
 
-    /// Asks again for what has had its place for as long as asking takes.
+    /// Asks again for what has had its place for as long as asking takes, and a frame in which to use it.
     fn ask_again(&mut self, now: Time) {
-        let reservation = self.settings.reservation;
+        let WidebandSettings { reservation, frame, .. } = self.settings;
+        let is_over = |place: Time| place + reservation < now && place + frame <= now;
         for Asked { places, .. } in self.asked.iter_mut().filter(|it| it.sent.bytes == 0) {
-            let lapsed = places.iter().take_while(|&&place| place + reservation < now).count();
+            let lapsed = places.iter().take_while(|&&place| is_over(place)).count();
             places.rotate_left(lapsed);
             let rest = places.len() - lapsed;
             places.range_mut(rest..).for_each(|place| *place = now + reservation);

@@ -145,6 +145,25 @@ fn an_overload_is_asked_for_again() {
     assert!(pauses.iter().all(|pause| of_a_round.contains(pause)), "{pauses:?}");
 }
 
+/// A place that would lapse before the next frame begins has had none to be used in, and holds for that one.
+#[test]
+fn a_reservation_shorter_than_a_frame_is_used_in_the_next() {
+    for (reservation, in_frames) in [
+        (1, [1, 1, 3, 3, 5, 5]),
+        (10, [1, 1, 3, 3, 5, 5]),
+        (11, [1, 1, 3, 3, 5, 5]),
+        (22, [2, 2, 5, 5, 8, 8]),
+    ] {
+        let keys = format!("reservation={reservation}ms");
+        let mut trial = Trial::new(&wideband(&keys, "fifo"), 1, &names(2));
+        (0..6).for_each(|body| trial.offer(Time::ZERO, 0, 1, 1456, body));
+        trial.run(Time::ZERO + Span::from_secs(60));
+        let frames: Vec<u64> =
+            trial.heard.iter().map(|it| departed(it).as_nanos() / FRAME).collect();
+        assert_eq!(frames, in_frames, "{keys}");
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let wrong = |keys: &str| {
