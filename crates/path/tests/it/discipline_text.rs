@@ -56,7 +56,7 @@ fn defaults_and_keys() {
 #[test]
 fn complaints_name_the_key_what_was_found_and_what_is_allowed() {
     for (text, words) in [
-        ("blue", vec!["use one of", "'blue'", "fq-codel"]),
+        ("no-such", vec!["use one of", "'no-such'", "fq-codel"]),
         ("fq_codel", vec!["'fq_codel'", "did you mean 'fq-codel'?"]),
         ("cake", vec!["did you mean 'fq-codel'?"]),
         ("FIFO", vec!["did you mean 'fifo'?"]),
