@@ -389,6 +389,11 @@ pub struct Formula {
     pub burst: u64,
     /// From one unit of a burst to the next, in nanoseconds.
     pub within: f64,
+    /// Units that may have been sent at the end of a test, beyond those that have come by the interval.
+    pub ahead: u64,
+    /// How much longer a transfer may take whose last units are lost and sent again, in nanoseconds, if the interval leaves
+    /// that out.
+    pub late: f64,
     /// What it leaves out, if that may be seen.
     pub assumes: Option<&'static str>,
     /// The formula.

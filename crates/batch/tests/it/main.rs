@@ -8,3 +8,4 @@ mod kept;
 mod order;
 mod promises;
 mod textbook;
+mod textbook_transfers;

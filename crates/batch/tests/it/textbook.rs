@@ -230,6 +230,12 @@ fn what_the_formulas_do_not_cover_they_say() {
             "faster than",
         ),
         ("loss = '100%'", "kind = 'stop-and-wait', timeout = '150ms'", "everything is lost"),
+        // While a frame waits 2 s for its repetition, 55 others go ahead of it.
+        (
+            "forward = { loss = '5%' }",
+            "kind = 'selective-repeat', frames = 3, buffer = 40, timeout = '2s', rate = '1Mbit/s'",
+            "give buffer = ",
+        ),
         ("limit = '2p'", "kind = 'netblt', interval = '50ms', frame = 1024", "overflow the queue"),
     ];
     for (link, transport, why) in refused {
@@ -287,6 +293,41 @@ fn places_that_wait_for_a_time_out_leave_the_line_to_the_others() {
         let predicted = predicted.unwrap_or_else(|| panic!("{keys}: {notes}"));
         assert!((predicted / simulated - 1.0).abs() < 0.015, "{keys}: {predicted} {simulated}");
     }
+}
+
+/// A window of one frame whose sender's rate is below that of frames and their answers, which a time-out does not wait for: of
+/// frames of 1032 bytes at 10 kbit/s one goes in 825.6 ms, and 1 / (1 − p) of them bring one.
+#[test]
+fn a_single_frame_keeps_to_its_sender_s_rate() {
+    for kind in ["go-back-n", "selective-repeat"] {
+        let keys = format!("kind = '{kind}', frames = 1, timeout = '150ms', rate = '10kbit/s'");
+        let text = path("forward = { loss = '10%' }", &keys)
+            .replace("duration = '300s'", "duration = '20000s'\ninterval = '10s'");
+        let text = format!("stop_after = '6h'\nsamples = 'none'\n{text}");
+        let (predicted, simulated, notes) = rates(&text, 20_000.0);
+        let predicted = predicted.unwrap_or_else(|| panic!("{keys}: {notes}"));
+        assert!((predicted * 0.8256 / 1024.0 - 0.9).abs() < 1e-4, "{keys}: {predicted}");
+        assert!((predicted / simulated - 1.0).abs() < 0.01, "{keys}: {predicted} {simulated}");
+    }
+}
+
+/// A test of a stated time counts writes whose frames have gone: the whole first window of them, which a note tells.
+#[test]
+fn a_test_that_is_short_for_its_window_has_a_note() {
+    let notes = |link: &str, keys: &str| {
+        let text = path(link, keys).replace("'greedy'", "'timed-transfer'\nsizes = [1024]");
+        let found = predictions(&Scenario::parse(&text, "test.toml").unwrap()[0]).unwrap();
+        assert_eq!(found.list.len(), 2, "{:?}", found.notes);
+        found.notes.iter().map(|note| note.to_string()).collect::<String>()
+    };
+    let window = "kind = 'go-back-n', frames = 3000, timeout = '60s'";
+    let paced = format!("{window}, rate = '1Mbit/s'");
+    assert!(notes("limit = '5000p'", window).contains("return sooner"));
+    assert_eq!(notes("", &paced), "", "a window that is never full");
+    // Until the time-out 3000 frames go in vain.
+    assert!(notes("forward = { loss = '0.1%' }", &paced).contains("holds 3076096 bytes"));
+    let far = "backward = { delay = '30s' }\nforward = { loss = '0.1%' }";
+    assert!(notes(far, &paced).contains("return sooner"));
 }
 
 /// Lines that send in slots make frames and answers wait for one: half of a slot in the mean, and a note tells of

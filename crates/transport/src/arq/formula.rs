@@ -19,6 +19,8 @@ const SOURCE: &str =
 /// The part of a receiver's buffer that a window may take and almost never stop the sender: less than one frame in a
 /// million has to be sent so many times.
 const RARE: f64 = 1e-6;
+/// The part of transfers whose last frames may be sent again more often than is told.
+const SELDOM: f64 = 0.02;
 /// The line's limit over the window's between which both act: there the formula is up to 6 % above the simulator, beyond
 /// them 1.5 %.
 const ALIKE: std::ops::RangeInclusive<f64> = 0.65..=1.25;
@@ -45,7 +47,22 @@ pub(super) fn interval(
     } else {
         with_losses(rule, settings, path, (keeps, trip))
     };
-    found.map(|formula| Formula { together, ..formula })
+    let ahead = ahead(rule, settings, path).max(together);
+    found.map(|formula| Formula { together, ahead, ..formula })
+}
+
+/// Frames that have been sent before as many have come as the interval says: a window that is waited for; behind a loss what
+/// goes in vain until the time-out, or of what comes the share that goes again.
+fn ahead(rule: Rule, settings: &Settings, path: &Circumstances) -> u64 {
+    let waits = (settings.frames as f64) * path.spacing < nanos(path.answered);
+    let until = settings.timeout.map_or(0.0, nanos) / path.spacing.max(1.0);
+    let sent = match rule {
+        _ if waits => f64::INFINITY,
+        Rule::GoBack if path.loss > 0.0 => until,
+        Rule::GoBack => 0.0,
+        Rule::Selective => both(path) * until,
+    };
+    (sent as u64).min(settings.frames as u64)
 }
 
 /// The time from frame to frame of a sender that keeps to a rate.
@@ -89,6 +106,8 @@ fn with_losses(
     };
     if settings.frames == 1 {
         in_time(settings, trip)?;
+        // Nothing goes sooner behind a frame than the sender's rate says, a repetition neither.
+        let (c, timeout) = (c.max(path.spacing), timeout.max(pace(settings).unwrap_or_default()));
         let interval = c + loss / (1.0 - loss) * timeout;
         let numbers = format!("{c} + {loss} / (1 − {loss}) × {timeout} ns");
         return Ok(formula(interval, "C + p / (1 − p) × T", numbers));
@@ -142,8 +161,10 @@ fn selective(settings: &Settings, path: &Circumstances, timeout: f64) -> Result<
     let (t, c, p) = (path.spacing, nanos(path.answered), both(path));
     let window = settings.frames as f64;
     let repeats = (RARE.ln() / p.ln()).ceil().max(1.0);
-    if (settings.buffer as f64) < window * (1.0 + repeats) {
-        let least = (window * (1.0 + repeats)) as u64;
+    // While a frame is waited for the other places go on.
+    let ahead = timeout * (window / c).min(1.0 / t);
+    let least = (window + repeats * ahead).ceil() as u64;
+    if (settings.buffer as u64) < least {
         return Err(format!(
             "a receiver whose buffer stops the sender behind a gap: give buffer = {least} or more"
         ));
@@ -156,7 +177,9 @@ fn selective(settings: &Settings, path: &Circumstances, timeout: f64) -> Result<
     let numbers = format!("t {t}, C {c}, T {timeout} ns, N {window}, p {p}");
     let interval = 1.0 / ((1.0 - p) * sent(settings.frames, (t, c), p * (timeout - c).max(0.0)));
     let text = "1 / ((1 − p) Σ π(k) min(k / C, 1 / t)), π(k − 1) / π(k) = p (T − C) min(k / C, 1 / t) / (N − k + 1)";
-    Ok(Formula { assumes, ..formula(interval, text, numbers) })
+    let last = window.min(path.units as f64);
+    let late = ((SELDOM / last).ln() / p.ln()).ceil().max(1.0) * timeout;
+    Ok(Formula { late, assumes, ..formula(interval, text, numbers) })
 }
 
 /// The frames that so many places send in a nanosecond, of which each goes to wait for `waits` in the mean.
@@ -191,6 +214,8 @@ fn formula(interval: f64, text: &'static str, numbers: String) -> Formula {
         together: 1,
         burst: 1,
         within: interval,
+        ahead: 1,
+        late: 0.0,
         assumes: None,
         text,
         numbers,

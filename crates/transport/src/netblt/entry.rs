@@ -189,6 +189,9 @@ fn formula(values: &Values, path: &Circumstances) -> Result<Formula, String> {
         together: together.ceil() as u64,
         burst: group as u64,
         within,
+        // A write returns when all of it has come.
+        ahead: 1,
+        late: 0.0,
         assumes,
         text: "max(I / S, t, (T + C) / (B × n))",
         numbers,
