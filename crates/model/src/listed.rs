@@ -4,14 +4,14 @@ use crate::engine::short_test;
 use crate::flow::{Flow, alongside, is_bulk};
 use crate::group::{self, stage_name, writes};
 use crate::medium;
-use crate::message::{Terms, one_way};
+use crate::message::{HOSTS, Terms, behind_answers, one_way};
 use crate::prediction::{Figure, Prediction, Term, What};
 use crate::speech::Packet;
 use crate::talk::{TOGETHER, Talk, processor_place, window_place};
 use crate::throughput::{SECOND, Throughput};
 use crate::transfer::{beside, filling};
 use crate::units::{Course, answered};
-use crate::way::{Resource, line, line_name};
+use crate::way::{Resource, Way, burst, line, line_name};
 use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::{Cause, Span};
 use trunkline_engine::{Note, NoteKind};
@@ -314,25 +314,67 @@ fn throughput_term(
 fn confirmed(flow: &Flow<'_>, bytes: u64, shape: Shape, formula: &Formula) -> (u64, What, Terms) {
     let units = bytes.div_ceil(u64::from(shape.unit));
     let mut terms = before(flow, formula, until(units, formula));
-    behind(&mut terms, flow, shape, (units, formula));
+    let (wait, answers) = behind_last(flow, shape, (units, formula));
+    filling(&mut terms, &window_place(flow.there.from.0), wait, shape.unit);
     one_way(&mut terms, &flow.there, 0);
+    at_host(&mut terms, flow, &answers);
+    let ends = (&flow.there, &flow.back);
+    behind_answers(&mut terms, ends, (answer(shape), &answers), (0, CONFIRMATION));
     one_way(&mut terms, &flow.back, CONFIRMATION);
     (bytes, What::Transfer, terms)
 }
 
-/// What the last unit takes on the other stages: the empty message behind it does not overtake it. Of a window that is
-/// waited for it has come with its answer.
-fn behind(terms: &mut Terms, flow: &Flow<'_>, shape: Shape, (units, formula): (u64, &Formula)) {
-    let answered = answered(flow, shape).as_nanos() as f64;
+/// What the receiver's processor and board take to answer the empty message, before they come to the confirmation.
+/// The answer to the last unit, which comes so `early`, may keep them from that.
+fn at_host(terms: &mut Terms, flow: &Flow<'_>, early: &[Span]) {
+    let (talk, back) = (&flow.there, &flow.back);
+    let host = talk.to.0;
+    let meanwhile = talk.interrupts(0)
+        + talk.read(0)
+        + host.processor.write.of(u64::from(CONFIRMATION))
+        + back.request(CONFIRMATION)
+        + back.host_send(CONFIRMATION);
+    let (processor, board) = (on_processor(host), host.interface.control);
+    let kept = early.iter().filter(|early| !early.is_zero());
+    let kept = kept.map(|&early| processor.max(board).saturating_sub(early));
+    let wait = kept.sum::<Span>() + processor + board.saturating_sub(meanwhile);
+    let name = ("answer to the empty message", "control, less what goes on beside it", HOSTS);
+    terms.add(name, &processor_place(host), Cause::Host, wait, wait.to_string());
+}
+
+/// What the empty message waits for the last unit on the lines, and how much sooner than it what is answered before the
+/// confirmation comes, the empty message itself last. Of a window that is waited for the last unit has been answered.
+fn behind_last(
+    flow: &Flow<'_>,
+    shape: Shape,
+    (units, formula): (u64, &Formula),
+) -> (Span, Vec<Span>) {
     let waited = match formula.burst {
-        1 => formula.interval >= answered,
+        1 => formula.interval >= answered(flow, shape).as_nanos() as f64,
         burst => units.is_multiple_of(burst),
     };
     let slowest = demands(flow, shape, 1).into_iter().max_by_key(|&(_, span)| span);
-    let Some((full, _)) = slowest.filter(|_| !waited) else { return };
-    let talk = &flow.there;
-    let span = beside(talk, shape.unit, full).saturating_sub(beside(talk, 0, full));
-    filling(terms, &window_place(talk.from.0), span, shape.unit);
+    let Some((full, busy)) = slowest.filter(|_| !waited) else {
+        return (Span::ZERO, vec![Span::ZERO]);
+    };
+    let (there, within) = (&flow.there, Span::from_nanos(formula.within as u64));
+    let on = |way: &Way| way.stages.iter().any(|stage| stage.resource == full);
+    let sender = [Resource::Processor, Resource::Board].map(|of| of(there.from.1));
+    // The empty message follows as the rate, a line or the host lets it; of other stages the last unit alone counts.
+    let apart = if within > busy || on(&there.way) && !on(&flow.back.way) {
+        within
+    } else if sender.contains(&full) {
+        there.host_send(0) + there.board_send(0)
+    } else {
+        let span = beside(there, shape.unit, full).saturating_sub(beside(there, 0, full));
+        return (span, vec![Span::ZERO]);
+    };
+    let [unit, empty] = [shape.unit, 0].map(|data| burst(&there.speech.packets(data)));
+    let last = |packets: &[_]| there.way.arrivals(packets).last().copied().unwrap_or_default();
+    let (before, alone) = (last(&unit), apart + last(&empty));
+    let empty = empty.into_iter().map(|(at, packet, ends)| (at + apart, packet, ends));
+    let after = last(&unit.into_iter().chain(empty).collect::<Vec<_>>());
+    (after.saturating_sub(alone), vec![after.saturating_sub(before), Span::ZERO])
 }
 
 /// The time of a transfer that opens a connection, and is answered over another one.

@@ -13,7 +13,7 @@ use trunkline_engine::{Note, NoteKind};
 use trunkline_scenario::{HostPlace, Traffic};
 
 /// The source of the terms of hosts.
-const HOSTS: &str = "Hawley 1989 §4.2.2, Vande Water 1988 §2.6";
+pub(crate) const HOSTS: &str = "Hawley 1989 §4.2.2, Vande Water 1988 §2.6";
 const WINDOW: &str = "Vande Water 1988 eq. 4 and §3.7.2, Hawley 1989 §4.2.2";
 const LINE: &str = "Hawley 1989 §2.1, Vande Water 1988 eq. 2";
 const DISTANCE: &str = "Vande Water 1988 eq. 1";
