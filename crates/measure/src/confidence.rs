@@ -12,7 +12,7 @@ pub(crate) const CONFIDENCE: f64 = 0.95;
 /// Resamples of a bootstrap: enough for the ends of a 95 % interval, of which 25 lie beyond each.
 const RESAMPLES: usize = 1000;
 /// More values than this are not resampled for a quantile.
-const MANY: usize = 5_000;
+pub(crate) const MANY: usize = 5_000;
 /// Fewest batches: with fewer the t quantile and the test of correlation grow too coarse.
 const BATCHES: usize = 20;
 
@@ -118,7 +118,7 @@ impl Resample {
     }
 }
 
-fn binomial_quantile(values: &[f64], share: f64, confidence: f64) -> Interval {
+pub(crate) fn binomial_quantile(values: &[f64], share: f64, confidence: f64) -> Interval {
     let half = binomial_half(values.len() as u64, share, confidence);
     let mut values = values.to_vec();
     let low = quantile_of(&mut values, share - half);

@@ -1,7 +1,9 @@
 //! The rules by which lists of measurements become one figure: those of the reports, by name, and sound
 //! ones.
 
-use crate::confidence::{CONFIDENCE, Interval, bootstrap_quantile, mean_interval};
+use crate::confidence::{
+    CONFIDENCE, Interval, binomial_quantile, bootstrap_quantile, mean_interval,
+};
 use crate::stats::{deviation, mean, quantile};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -161,6 +163,20 @@ impl Estimator {
             Estimator::Mean | Estimator::DropFirstLast => around_mean(kept),
             Estimator::Percentile(share) => around_quantile(kept, f64::from(share) / 1e4),
         }
+    }
+
+    /// How far the confidence interval of one flow's figure reaches below and above it; of a quantile without
+    /// resampling if there are `many` measurements in all. `None` for fewer than two, of which nothing is known.
+    pub(crate) fn reach(self, values: &[f64], many: bool) -> Option<(f64, f64)> {
+        let kept = self.without_ends(values).filter(|kept| kept.len() > 1)?;
+        let interval = match self {
+            Estimator::Percentile(share) if many => {
+                binomial_quantile(kept, f64::from(share) / 1e4, CONFIDENCE)
+            }
+            _ => self.interval_of(kept)?,
+        };
+        let value = self.point_of(kept).value;
+        Some(((value - interval.low).max(0.0), (interval.high - value).max(0.0)))
     }
 
     /// Applies the rule to times; the figures are milliseconds.

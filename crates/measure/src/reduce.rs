@@ -1,5 +1,6 @@
 //! From measurements to figures: delays and rates by size, throughput of simultaneous flows.
 
+use crate::confidence::MANY;
 use crate::samples::Streamed;
 use crate::stats::quantile;
 use crate::{Course, Estimate, Estimator, Interval, Sample, Step, TrafficRun};
@@ -239,6 +240,27 @@ impl TrafficRun {
         Some(Throughput { per_conversation, deviation, sum, conversations })
     }
 
+    /// The 95 % confidence interval of [`Throughput::per_conversation`]: the flows' own intervals, put together as
+    /// independent errors are. `None` if the rule has none, or a flow has too few measurements for one of its own.
+    pub fn throughput_interval(&self, size: u64, estimator: Estimator) -> Option<Interval> {
+        let found = self.throughput(size, estimator)?;
+        if found.conversations == 1 {
+            return self.estimate(size, Quantity::Rate, estimator)?.interval();
+        }
+        let streamed = || self.streamed(size)?.halves_of_flows(Quantity::Rate, estimator);
+        let kept = || {
+            let flows = self.by_flow(size, Quantity::Rate);
+            let many = flows.iter().map(Vec::len).sum::<usize>() > MANY;
+            flows.iter().map(|flow| estimator.reach(flow, many)).collect::<Option<Vec<_>>>()
+        };
+        let reach = streamed().or_else(kept)?;
+        let joined = |side: fn(&(f64, f64)) -> f64| {
+            reach.iter().map(|it| side(it).powi(2)).sum::<f64>().sqrt() / found.conversations as f64
+        };
+        let value = found.per_conversation;
+        Some(Interval { low: value - joined(|it| it.0), high: value + joined(|it| it.1) })
+    }
+
     /// Each flow's own figure.
     fn figures(&self, size: u64, quantity: Quantity, rule: Estimator) -> Option<Vec<f64>> {
         let streamed = || self.streamed(size)?.of_flows(quantity, rule);
@@ -301,6 +323,32 @@ mod tests {
         assert_eq!((traffic.delays(1000).len(), traffic.rates(1000)[1]), (8, 100e3));
         assert_eq!(traffic.throughput(1000, Estimator::HawleyAverage), None);
         assert_eq!(traffic.throughput(7, Estimator::Mean), None);
+    }
+
+    /// Two flows at 100 and 50 kB/s: the rate of a flow is 75, and no interval of the measurements of both, of which
+    /// the median is one or the other, has it inside.
+    #[test]
+    fn the_interval_of_a_flows_rate_is_around_that_rate() {
+        let fast = [9, 10, 10, 10, 11, 9, 10, 11, 10, 10, 10, 10, 9, 11, 10, 10];
+        let slow = fast.map(|millis| 2 * millis);
+        for rule in [Estimator::MEDIAN, Estimator::Mean, Estimator::DropFirstLast] {
+            let traffic = transfers(&[&fast, &fast, &fast, &slow]);
+            let found = traffic.throughput(1000, rule).unwrap().per_conversation;
+            let Interval { low, high } = traffic.throughput_interval(1000, rule).unwrap();
+            assert!(low <= found && found <= high, "{rule}: {low} {found} {high}");
+            assert!(high - low < 0.1 * found, "{rule}: the flows' difference is no chance");
+            let one = transfers(&[&fast]);
+            let alone = one.estimate(1000, Quantity::Rate, rule).unwrap().interval();
+            assert_eq!(one.throughput_interval(1000, rule), alone, "{rule}");
+        }
+        let single = transfers(&[&[10], &[20], &[20]]);
+        assert_eq!(
+            single.throughput_interval(1000, Estimator::Mean),
+            None,
+            "one each says nothing"
+        );
+        let traffic = transfers(&[&fast, &slow]);
+        assert_eq!(traffic.throughput_interval(1000, Estimator::Minimum), None);
     }
 
     /// Neither a flow of which an empty file is measured, nor one that ended as it began.

@@ -194,9 +194,17 @@ impl Summary<'_> {
         *self.intervals.get_or_init(|| {
             let (traffic, quantity) = (self.traffic, self.quantity);
             let shown = self.size.filter(|_| self.estimate.is_some());
-            let estimate = shown.and_then(|size| traffic.estimate(size, quantity, self.estimator));
+            let of_size = |size| match quantity {
+                Quantity::Rate | Quantity::TotalRate => {
+                    traffic.throughput_interval(size, self.estimator)
+                }
+                Quantity::Delay | Quantity::Response => {
+                    let estimate = traffic.estimate(size, quantity, self.estimator)?;
+                    in_unit(estimate, quantity).interval()
+                }
+            };
             Intervals {
-                estimate: estimate.and_then(|estimate| in_unit(estimate, quantity).interval()),
+                estimate: shown.and_then(of_size),
                 median: self.size.and_then(|size| traffic.median_interval(size)),
             }
         })

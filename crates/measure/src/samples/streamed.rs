@@ -176,6 +176,22 @@ impl Streamed {
         self.flows.values().map(one).collect()
     }
 
+    /// How far the interval of each flow's own mean reaches below and above it. Of other rules it is not known: `None`.
+    pub(crate) fn halves_of_flows(
+        &self,
+        quantity: Quantity,
+        rule: Estimator,
+    ) -> Option<Vec<(f64, f64)>> {
+        if !matches!(rule, Estimator::Mean | Estimator::DropFirstLast) {
+            return None;
+        }
+        let half = |flow: &Series| {
+            let found = mean_interval(&batch_means(std::iter::once(flow)), CONFIDENCE)?;
+            Some((found.ends.high - found.mean, found.ends.high - found.mean))
+        };
+        self.series(quantity).map(half).collect()
+    }
+
     /// Least and greatest.
     pub(crate) fn extremes(&self, quantity: Quantity) -> (f64, f64) {
         let all = || self.series(quantity);

@@ -3,7 +3,7 @@
 use crate::fixture;
 use std::collections::BTreeMap;
 use std::path::Path;
-use trunkline_core::Time;
+use trunkline_core::{Span, Time};
 use trunkline_engine::{EngineName, Note, NoteKind};
 use trunkline_measure::{
     Cell, Conservation, Estimator, Key, Quantity, Sample, Samples, Table, Tolerance, TrafficRun,
@@ -340,6 +340,34 @@ fn a_single_figure_is_shown_by_rules_that_drop_the_ends_and_counts_that_nobody_m
     let row = |what: &str| shown.lines().find(|line| line.contains(what)).unwrap().to_string();
     assert!(row("64 B: hawley-average").contains("4.764 ms"), "{shown}");
     assert!(!row("packets lost").contains("0 of 0"), "{shown}");
+}
+
+/// Of flows at 100 and 400 kB/s the figure is 250 kB/s, where no transfer is near.
+#[test]
+fn the_interval_of_a_rate_has_the_rate_in_it() {
+    let mut run = fixture::run(EngineName::SIM, "fifo", 1);
+    let files = &mut run.traffic[1];
+    let template = files.samples[0].clone();
+    let flow = |(flow, millis): (u32, u64)| {
+        let template = template.clone();
+        (0..20).map(move |index| {
+            let start = Time::from_nanos(u64::from(index) * 2_000_000_000);
+            let end = start + Span::from_millis(millis + u64::from(index % 3));
+            Sample { flow, index, start, end, ..template.clone() }
+        })
+    };
+    files.samples = [(0, 1000), (1, 250)].into_iter().flat_map(flow).collect();
+    let mut report = Report { runs: vec![run], ..fixture::report() };
+    for quantity in [Quantity::Rate, Quantity::TotalRate] {
+        report.shown.insert("files", Shown { quantity, estimator: Estimator::MEDIAN });
+        let text = written(&report).remove("run.json").unwrap();
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let row = &json["runs"][0]["traffic"][1]["summary"][0];
+        let [low, rate, high] =
+            ["low", "flow_bytes_per_s", "high"].map(|field| row[field].as_f64().unwrap());
+        assert!(low <= rate && rate <= high, "{quantity:?}: {low} {rate} {high}");
+        assert!(high - low < 0.02 * rate, "{quantity:?}: {low} to {high}");
+    }
 }
 
 #[test]
