@@ -65,7 +65,7 @@ fn our_value(
 }
 
 /// Whether the row is one of the experiment's, and has a value.
-fn concerns(experiment: &Experiment, row: &Key) -> bool {
+pub(crate) fn concerns(experiment: &Experiment, row: &Key) -> bool {
     let value = experiment.value.as_ref().and_then(|column| row.get(column));
     let chosen = || experiment.resolved().iter().any(|part| part.filter.allows(row));
     value.is_some_and(|text| !text.is_empty()) && chosen()
@@ -123,7 +123,10 @@ impl<'a> Tally<'a> {
         let tolerance = Tolerance::relative(experiment.tolerance.unwrap_or(f64::INFINITY));
         let comparison =
             compare(&self.published, &self.ours, tolerance).map_err(|error| error.to_string())?;
+        let unpublished = |key: &&Key| self.published.get(key).is_none();
+        let absent = self.ours.empty.iter().filter(unpublished).cloned().collect();
         Ok(ExperimentResult {
+            absent,
             name: experiment.name.clone(),
             title: experiment.title.clone(),
             note: experiment.note.clone(),

@@ -73,6 +73,9 @@ pub struct ExperimentResult {
     pub tolerance: Option<f64>,
     /// Every cell, with its relative error.
     pub comparison: Comparison,
+    /// The cells without a value of ours or of the report's, which are not in the comparison: one that failed, if
+    /// nothing is published.
+    pub absent: Vec<Key>,
     /// Why cells have no value of ours.
     pub problems: Vec<String>,
 }
