@@ -4,13 +4,15 @@ use crate::coordinate::coordinate;
 use crate::error::StudyError;
 use crate::format::{Experiment, FigureSpec, Goal, Judge, Measure, Parameter, Part, Quote, Study};
 use crate::formula;
+use crate::join::concerns;
 use crate::keypath;
 use crate::part::RANGE;
 use crate::source::Source;
+use crate::table::Published;
 use crate::term::Term;
 use std::collections::BTreeSet;
 use trunkline_engine::EngineName;
-use trunkline_measure::Estimator;
+use trunkline_measure::{Estimator, key_text};
 use trunkline_verify::Trial;
 
 /// Names are unique, and what is named is there.
@@ -70,6 +72,7 @@ fn experiment(source: &Source, one: &Experiment, known: &BTreeSet<&str>) -> Resu
     if let Measure::Delay { estimator, .. } | Measure::Throughput { estimator, .. } = &one.measure {
         estimator.parse::<Estimator>().map_err(|error| error.to_string())?;
     }
+    tolerance(one.tolerance)?;
     let is_distribution = matches!(one.measure, Measure::Distribution { .. });
     if is_distribution != one.keys.values().any(|key| key.from == RANGE) {
         return Err(
@@ -162,7 +165,52 @@ fn published(source: &Source, one: &Experiment) -> Result<(), String> {
         Some(column) => {
             Err(format!("{file} has no column {column}: it has {}", table.columns.join(", ")))
         }
-        None => Ok(()),
+        None => figures(one, table, value).map_err(|problem| format!("{file}: {problem}")),
+    }
+}
+
+/// The rows that are compared have a number each, and a key of their own.
+fn figures(one: &Experiment, table: &Published, value: &str) -> Result<(), String> {
+    let mut known = BTreeSet::new();
+    for row in table.rows.iter().filter(|row| concerns(one, row)) {
+        let (key, text) = (one.key_of(row), row[value].as_str());
+        if !text.parse().is_ok_and(f64::is_finite) {
+            return Err(format!(
+                "{value} at {} is {text:?}: give a number, or nothing if none is published",
+                key_text(&key)
+            ));
+        }
+        if let Some(key) = known.replace(key) {
+            return Err(format!(
+                "it has two figures for {}: name more key columns, or choose rows with where",
+                key_text(&key)
+            ));
+        }
+    }
+    if known.is_empty() { Err("no row with a value is chosen: check where".into()) } else { Ok(()) }
+}
+
+fn tolerance(share: Option<f64>) -> Result<(), String> {
+    match share {
+        Some(share) if !(share >= 0.0 && share.is_finite()) => {
+            Err(format!("tolerance: found {share}, allowed from 0, where 0.1 is 10 %"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn least_share(share: f64) -> Result<(), String> {
+    match (0.0..=1.0).contains(&share) {
+        true => Ok(()),
+        false => Err(format!("at_least: found {share}, allowed 0 to 1, where 0.9 is 90 %")),
+    }
+}
+
+/// A range has something in it.
+fn range(low: f64, high: f64) -> Result<(), String> {
+    match low <= high {
+        true => Ok(()),
+        false => Err(format!("no value lies between {low} and {high}: give the lower one first")),
     }
 }
 
@@ -188,6 +236,8 @@ fn quote(source: &Source, one: &Quote, known: &BTreeSet<&str>) -> Result<(), Str
     let [row] = rows[..] else {
         return Err(format!("{} rows of {} are chosen: name exactly one", rows.len(), one.file));
     };
+    tolerance(one.tolerance)?;
+    one.between.map_or(Ok(()), |[low, high]| range(low, high))?;
     let text =
         row.get(&one.value).ok_or_else(|| format!("{} has no column {}", one.file, one.value))?;
     match (&one.ours, &one.none) {
@@ -243,12 +293,21 @@ fn goal(study: &Study, one: &Goal) -> Result<(), String> {
         Judge::Share { tolerance: None, .. } if experiment.tolerance.is_none() => {
             Err(format!("neither it nor {} has a tolerance: give one", experiment.name))
         }
-        Judge::Share { .. }
-        | Judge::Factor { .. }
-        | Judge::MedianRatio { .. }
-        | Judge::Between { .. } => Ok(()),
+        Judge::Share { tolerance: share, at_least } => {
+            tolerance(*share)?;
+            least_share(*at_least)
+        }
+        Judge::Factor { factor, .. } if !(*factor >= 1.0 && factor.is_finite()) => {
+            Err(format!("factor: found {factor}, allowed from 1"))
+        }
+        Judge::Factor { at_least, .. } => least_share(*at_least),
+        Judge::MedianRatio { low, high } | Judge::Between { low, high } => range(*low, *high),
         Judge::Ratio { over, .. } => has_columns(experiment, over.0.keys()),
-        Judge::Peak { along, .. } | Judge::Decline { along, .. } | Judge::Falling { along, .. } => {
+        Judge::Peak { along, .. } | Judge::Falling { along, .. } => {
+            has_columns(experiment, std::iter::once(along))
+        }
+        Judge::Decline { along, low, high, .. } => {
+            range(*low, *high)?;
             has_columns(experiment, std::iter::once(along))
         }
     }

@@ -5,18 +5,30 @@ use crate::result::ExperimentResult;
 use crate::table::{agree, side};
 use crate::term::Side;
 use trunkline_measure::{Key, Row};
-use trunkline_report::{Figure, Place, Point, Role, Series};
+use trunkline_report::{Axis, Figure, Place, Point, Role, Scale, Series};
 
 /// The figure with the rows of the experiments that it names.
 pub(crate) fn of(spec: &FigureSpec, experiments: &[ExperimentResult]) -> Figure {
+    let series: Vec<Series> =
+        spec.series.iter().flat_map(|series| lines(series, experiments)).collect();
     Figure {
         name: spec.name.clone(),
         kind: spec.kind,
         title: spec.title.clone(),
         caption: spec.caption.clone(),
-        x: spec.x.clone(),
+        x: axis(&spec.x, &series),
         y: spec.y.clone(),
-        series: spec.series.iter().flat_map(|series| lines(series, experiments)).collect(),
+        series,
+    }
+}
+
+/// The axis of places. Texts have none on an axis of numbers: each gets its own, by its value where all are quantities
+/// such as `10ms`.
+fn axis(asked: &Axis, series: &[Series]) -> Axis {
+    let mut points = series.iter().flat_map(|series| &series.points);
+    match points.any(|point| matches!(point.x, Place::Text(_))) {
+        true => Axis { scale: Scale::Category, from: None, to: None, ..asked.clone() },
+        false => asked.clone(),
     }
 }
 

@@ -73,10 +73,12 @@ fn allowed(quote: &Quote) -> String {
 
 fn judged(quote: &Quote, empty: QuoteResult, ours: f64) -> QuoteResult {
     let published: Option<f64> = empty.published.parse().ok();
-    let error = published.filter(|&published| published != 0.0).map(|it| (ours - it) / it.abs());
+    let relative = |it: f64| if ours == it { 0.0 } else { (ours - it) / it.abs() };
+    let error = published.map(relative);
     let slack = quote.tolerance.unwrap_or(0.0);
-    let within =
-        |[low, high]: [f64; 2]| (low * (1.0 - slack)..=high * (1.0 + slack)).contains(&ours);
+    let within = |[low, high]: [f64; 2]| {
+        (low - slack * low.abs()..=high + slack * high.abs()).contains(&ours)
+    };
     let close = |error: f64| quote.tolerance.map(|tolerance| error.abs() <= tolerance + 1e-12);
     let agrees = quote.between.map(within).or_else(|| error.and_then(close));
     // A figure within its range is not so far from one value of it.

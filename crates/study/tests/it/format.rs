@@ -4,6 +4,7 @@ use crate::common::{Made, engine, texts, verify};
 use std::sync::Arc;
 use trunkline_engine::{EngineName, Run, SharedEngine};
 use trunkline_measure::Agreement;
+use trunkline_report::{Embed, Scale};
 use trunkline_scenario::Scenario;
 use trunkline_study::{Library, Makers, Source, StudyError, StudyResult, run_sources};
 
@@ -86,6 +87,26 @@ fn wrong_studies_are_refused_in_one_line() {
         ("by = [\"rate\"]", "by = [\"speed\"]", "no key column speed"),
         ("tolerance = 0.1\n\n[[figure]]", "\n[[figure]]", "neither it nor delay has a tolerance"),
         ("name = \"delay\"", "name = \"delay\"\nvariant = \"none\"", "variant none"),
+        ("tolerance = 0.1\n\n[[figure]]", "tolerance = -0.1\n\n[[figure]]", "allowed from 0"),
+        ("at_least = 0.5", "at_least = 50", "at_least: found 50, allowed 0 to 1"),
+        (
+            "kind = \"share\"",
+            "kind = \"factor\", factor = 0.5",
+            "factor: found 0.5, allowed from 1",
+        ),
+        (
+            "kind = \"share\", at_least = 0.5",
+            "kind = \"between\", low = 2, high = 1",
+            "no value lies between 2 and 1",
+        ),
+        ("unit = \"ms\", tolerance = 0.1", "unit = \"ms\", between = [2, 1]", "between 2 and 1"),
+        (
+            "published = \"published.csv\"\n",
+            "published = \"published.csv\"\nwhere = { size = 65 }\n",
+            "published.csv: no row with a value is chosen",
+        ),
+        ("keys = { rate = {", "keys = { speed = {", "no column speed"),
+        (", size = \"size\" }\ntolerance", " }\ntolerance", "two figures for rate=slow"),
     ];
     for (right, wrong, told) in table {
         assert!(STUDY.contains(right), "{right}");
@@ -93,6 +114,18 @@ fn wrong_studies_are_refused_in_one_line() {
         assert!(error.contains(told), "{wrong}: {error}");
         assert!(!error.contains('\n'), "{error}");
     }
+}
+
+/// Before anything is run, which may take hours.
+#[test]
+fn a_published_value_that_is_no_number_is_refused() {
+    let mut files = texts(STUDY);
+    let table = files.get_mut("published.csv").expect("a published table");
+    *table = table.replacen(",4.4", ",n/a", 1);
+    let error = Source::read(Library::Texts(files)).unwrap_err().to_string();
+    let told =
+        "experiment delay: published.csv: delay_ms at rate=slow size=64 is \"n/a\": give a number";
+    assert!(error.contains(told), "{error}");
 }
 
 #[test]
@@ -135,6 +168,22 @@ fn every_published_cell_stands_beside_ours() {
     assert!(found.figures[0].series.iter().all(|series| series.points.len() == 2));
     assert_eq!((found.inferred(), found.notes.len()), (0, 1));
     assert!(found.holds() && found.summary().contains("met    Half of them: 3 of 4 cells"));
+}
+
+/// On an axis of numbers words have no place, and a chart of them was empty.
+#[test]
+fn a_figure_over_words_has_a_place_for_each() {
+    let study = STUDY.replacen(
+        "x = { label = \"size\" }",
+        "x = { label = \"rate\", scale = \"log\", from = 1 }",
+        1,
+    );
+    let study =
+        study.replacen("x = [\"size\"], by = [\"rate\"]", "x = [\"rate\"], by = [\"size\"]", 1);
+    let figure = &result(&study, engine).figures[0];
+    assert_eq!((figure.x.scale, figure.x.from), (Scale::Category, None));
+    let chart = trunkline_report::chart(figure, Embed::File);
+    assert!(chart.contains("fast") && !chart.contains("Not drawn"), "{chart}");
 }
 
 #[test]
