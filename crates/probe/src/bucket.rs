@@ -1,5 +1,6 @@
 //! Keeping to a rate.
 
+use crate::wire::record::HEAD;
 use trunkline_core::{Rate, Span, Time};
 
 /// The amount that may go at once after a pause, in time at the rate.
@@ -17,6 +18,15 @@ impl Bucket {
     /// A bucket for this rate; `None` for no limit.
     pub fn new(rate: Option<Rate>) -> Bucket {
         Bucket { rate, spent: Time::ZERO }
+    }
+
+    /// A bucket that lets records of `octets` each through, of whose user octets `rate` is the rate.
+    pub fn of_records(rate: Option<Rate>, octets: usize) -> Bucket {
+        let user = octets.saturating_sub(HEAD).max(1) as u128;
+        Bucket::new(rate.map(|rate| {
+            let bits = u128::from(rate.bits_per_second()) * octets as u128 / user;
+            Rate::from_bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX))
+        }))
     }
 
     fn cost(&self, octets: u64) -> Span {
@@ -67,6 +77,17 @@ mod tests {
                 prop_assert!(gone <= rate.bytes_in(now.since(start) + BURST) + size);
             }
         }
+    }
+
+    /// A thousand octets in each record of 1040: the rate is that of the user octets.
+    #[test]
+    fn the_heads_of_records_do_not_count() {
+        let rate = Rate::from_bits_per_second(8_000_000);
+        let mut bucket = Bucket::of_records(Some(rate), 1000 + HEAD);
+        let start = Time::from_nanos(1 << 40);
+        let end = (0..1000).fold(start, |now, _| now + bucket.take(now, 1000 + HEAD as u64));
+        let gone = end.since(start) + BURST;
+        assert!(gone >= Span::from_millis(999) && gone <= Span::from_millis(1001), "{gone}");
     }
 
     #[test]

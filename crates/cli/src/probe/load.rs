@@ -90,6 +90,7 @@ impl Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let plan = args.plan();
     args.sinks.check(None)?;
+    args.sinks.check_flows(plan.ways, plan.transfer.streams)?;
     let stop = Stop::on_signals()?;
     let connection = args.target.connect(&stop)?;
     let mut progress = Progress::new(0);

@@ -7,9 +7,10 @@ use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use trunkline_fit::Exchange;
-use trunkline_fit::flent::FlentError;
+use trunkline_fit::flent::{FlentError, MOST_BOTH};
 use trunkline_measure::{Interval, MeanInterval};
 use trunkline_probe::client::Hosts;
+use trunkline_probe::client::transfer::Ways;
 use trunkline_probe::result::Line;
 use trunkline_probe::stamp::TimingError;
 
@@ -34,6 +35,15 @@ impl SinkArgs {
     /// Fails before anything is measured if a file that is to be written cannot be.
     pub fn check(&self, another: Option<&Path>) -> Result<(), Failure> {
         files::writable(&[self.csv.as_deref(), self.flent.as_deref(), another])
+    }
+
+    /// Fails before anything is measured if Flent has no test with `streams` flows in each of these directions.
+    pub fn check_flows(&self, ways: Ways, streams: u16) -> Result<(), Failure> {
+        let flows = usize::from(streams);
+        match self.flent.is_some() && ways == Ways::Both && flows > MOST_BOTH {
+            true => Err(Failure::wrong_use(FlentError::TooManyFlows { flows })),
+            false => Ok(()),
+        }
     }
 
     /// Whether a file is wanted, for which the measurement goes on when nobody reads its lines any more.

@@ -163,6 +163,18 @@ fn two_results_in_one_file() {
     check_refused(&host, &run, 2, &["twice", &new]);
 }
 
+/// After the measurement it would be too late.
+#[test]
+fn more_flows_than_flent_has_a_test_for() {
+    let host = Host::beside();
+    let flent = file("flows.flent.gz", "");
+    for (verb, streams) in [("bulk", "5"), ("load", "16")] {
+        let arguments = ["probe", verb, "127.0.0.1", "--direction", "both", "--streams", streams];
+        let words = ["rrul_be", streams, "one way only"];
+        check_refused(&host, &[&arguments[..], &["--flent", &flent]].concat(), 2, &words);
+    }
+}
+
 #[test]
 fn words_that_nobody_knows() {
     let host = Host::beside();

@@ -202,6 +202,11 @@ impl BulkFigures {
             urp_receiver: done.urp.map(|(_, receiver)| receiver),
         }
     }
+
+    /// Whether nothing arrived, in the warm-up neither.
+    fn is_empty(&self) -> bool {
+        self.intervals.iter().all(|interval| interval.octets == 0)
+    }
 }
 
 const CONFIDENCE: f64 = 0.95;
@@ -226,7 +231,7 @@ pub fn measure(
 ) -> Result<BulkMeasured, ProbeError> {
     let (found, hosts) = hosts::during(connection, || runs(connection, plan, tell));
     let (runs, failure) = found;
-    let empty = |run: &BulkRun| run.directions.iter().all(|found| found.octets == 0);
+    let empty = |run: &BulkRun| run.directions.iter().all(BulkFigures::is_empty);
     let failure = match failure {
         Some(error) if runs.is_empty() => return Err(error),
         None if runs.iter().all(empty) && !connection.is_over() => {
@@ -319,12 +324,18 @@ fn goodput(direction: Direction, runs: &[BulkRun], plan: &BulkPlan) -> Goodput {
 }
 
 fn run(connection: &Connection, plan: &BulkPlan) -> Result<BulkRun, ProbeError> {
-    // The slow start is part of what the warm-up leaves out; its time comes on top.
-    let whole =
-        Transfer { duration: plan.transfer.duration + plan.warmup, ..plan.transfer.clone() };
-    let done = all_ways(connection, &whole, plan.ways)?;
+    let done = all_ways(connection, &with_warmup(&plan.transfer, plan.warmup), plan.ways)?;
     let figures = done.into_iter().map(|done| BulkFigures::of(done, plan.warmup));
     Ok(BulkRun { directions: figures.collect() })
+}
+
+/// The transfer with the warm-up in front, in whole intervals: all of the time asked for counts. The slow start is part
+/// of what the warm-up leaves out.
+pub fn with_warmup(transfer: &Transfer, warmup: Span) -> Transfer {
+    let transfer = transfer.clone();
+    let interval = transfer.interval.min(transfer.duration).max(Span::from_millis(1));
+    let intervals = warmup.as_nanos().div_ceil(interval.as_nanos());
+    Transfer { interval, duration: transfer.duration + interval.scaled(intervals, 1), ..transfer }
 }
 
 /// Transfers in all these directions at once.
@@ -384,9 +395,8 @@ mod tests {
         assert_eq!(figures.goodput, None);
     }
 
-    #[test]
-    fn runs_are_repeated_until_their_mean_is_known() {
-        let plan = |repeat| BulkPlan {
+    fn plan(repeat: Repeat) -> BulkPlan {
+        BulkPlan {
             transfer: Transfer {
                 transport: Transport::Tcp,
                 streams: 1,
@@ -400,7 +410,41 @@ mod tests {
             ways: Ways::Up,
             warmup: Span::ZERO,
             repeat,
-        };
+        }
+    }
+
+    /// Of a second behind a warm-up of half a one no whole interval was left.
+    #[test]
+    fn the_time_asked_for_counts_whatever_warm_up_and_intervals_are() {
+        for (duration, warmup, interval) in
+            [(1000, 500, 1000), (300, 1000, 1000), (2000, 0, 1000), (2000, 900, 300), (1, 1, 1000)]
+        {
+            let mut plan = plan(Repeat::Times(1));
+            plan.transfer.duration = Span::from_millis(duration);
+            (plan.transfer.interval, plan.warmup) =
+                (Span::from_millis(interval), Span::from_millis(warmup));
+            let whole = with_warmup(&plan.transfer, plan.warmup);
+            let bins = vec![1; (whole.duration.as_nanos() / whole.interval.as_nanos()) as usize];
+            let done = Transferred {
+                duration: whole.duration,
+                interval: whole.interval,
+                ..done(&[&bins])
+            };
+            let figures = BulkFigures::of(done, plan.warmup);
+            let (counted, asked) = (figures.counted_s, duration as f64 / 1e3);
+            let least = asked - whole.interval.as_secs_f64();
+            assert!(counted > least && counted <= asked + 1e-9, "{duration} {warmup}: {counted}");
+        }
+    }
+
+    #[test]
+    fn what_came_in_the_warm_up_is_something() {
+        assert!(!BulkFigures::of(done(&[&[7]]), Span::from_secs(2)).is_empty());
+        assert!(BulkFigures::of(done(&[&[]]), Span::from_secs(2)).is_empty());
+    }
+
+    #[test]
+    fn runs_are_repeated_until_their_mean_is_known() {
         let run = |octets: u64| BulkRun {
             directions: vec![BulkFigures::of(done(&[&[octets; 5]]), Span::ZERO)],
         };

@@ -2,7 +2,7 @@
 //! afterwards.
 
 use super::Connection;
-use super::bulk::{BulkFigures, all_ways};
+use super::bulk::{BulkFigures, all_ways, with_warmup};
 use super::exchange::{Ended, Event, Exchanged};
 use super::hosts::{self, Hosts};
 use super::rtt::{Probes, RttPlan};
@@ -240,8 +240,7 @@ impl Work<'_> {
         if connection.is_over() {
             return Ok(());
         }
-        let duration = plan.transfer.duration + plan.warmup;
-        let whole = Transfer { duration, ..plan.transfer.clone() };
+        let whole = with_warmup(&plan.transfer, plan.warmup);
         let (part, transfers) = thread::scope(|scope| {
             let bulk = scope.spawn(|| all_ways(connection, &whole, plan.ways));
             // Messages go while the transfers find their rate, but do not count.

@@ -100,7 +100,7 @@ fn send(
 ) -> Vec<TcpReading> {
     let DataStream { stream, writer, .. } = to;
     let (mut octets, mut at) = (writer.filled(Record::default(), chunk(rate)), 0);
-    let (mut bucket, mut found) = (Bucket::new(rate), Vec::new());
+    let (mut bucket, mut found) = (Bucket::of_records(rate, octets.len()), Vec::new());
     let mut readings = Readings::new(began, plan.interval);
     let until = began + plan.duration;
     while clock::now() < until && !connection.is_over() {

@@ -161,8 +161,8 @@ impl SendQueue<'_> {
         // Each connection has its share.
         let share = |rate: u64| Rate::from_bits_per_second(rate / u64::from(spec.streams));
         let rate = spec.rate.map(share);
-        let mut bucket = Bucket::new(rate);
         let mut record = writer.filled(Record::default(), chunk(rate).min(self.chunk));
+        let mut bucket = Bucket::of_records(rate, record.len());
         let mut at = 0;
         let mut readings = Readings::new(began, Span::from_nanos(spec.interval_ns));
         while clock::now() < until && !self.is_over() {
