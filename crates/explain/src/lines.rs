@@ -2,6 +2,7 @@
 
 use crate::candidates::{Candidate, Ground, candidate};
 use crate::constraint::Constraint;
+use crate::decide::ENOUGH;
 use crate::relax::{self, Line, Relaxation};
 use std::collections::BTreeSet;
 use trunkline_core::{DropCause, Rate, Span};
@@ -82,9 +83,13 @@ impl Ground<'_> {
         candidate(Constraint::Rate, place, rate.to_string(), rungs)
     }
 
+    /// The least rate, and the lines of that rate or so little more that they hide what it costs: with the slowest
+    /// alone out of the way they would save no more than [`ENOUGH`].
     fn slowest(&self, lines: &BTreeSet<Line>) -> Option<(Rate, Vec<Line>)> {
         let rate = lines.iter().filter_map(|&line| self.spec(line).rate).min()?;
-        Some((rate, self.those(lines, |_, spec| spec.rate == Some(rate))))
+        let bits = |rate: Rate| rate.bits_per_second() as f64;
+        let alike = |other: Rate| bits(other) * (1.0 - ENOUGH) <= bits(rate);
+        Some((rate, self.those(lines, |_, spec| spec.rate.is_some_and(alike))))
     }
 
     /// `lines`, and the other directions of their links on which the answers go and which are `alike`.

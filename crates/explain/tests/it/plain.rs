@@ -57,6 +57,21 @@ fn a_transfer_over_a_slow_trunk_is_bound_by_its_rate() {
     assert_eq!((rate.place.as_str(), rate.now.as_str()), ("trunk", "64kbit/s"));
 }
 
+/// Each of two nearly equal lines hides what the other costs: ten times the rate of one buys 6 % at most.
+#[test]
+fn lines_nearly_as_slow_as_the_slowest_bind_with_it() {
+    let file = "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[node]]\nname = 'n'\n\
+                [[link]]\nname = 'access'\nbetween = ['a', 'n']\nrate = '4Mbit/s'\ndelay = '2ms'\n\
+                [[link]]\nname = 'trunk'\nbetween = ['n', 'b']\nrate = '3.8Mbit/s'\ndelay = '2ms'\n";
+    let file = format!("{file}{}", bulk("bytes = '1MB'\nrepeat = 4"));
+    let scenario = Scenario::parse(&file, "plain.toml").expect("a scenario").remove(0);
+    let explanation = explain(&scenario, &Simulator).unwrap();
+    assert_eq!(binds(&explanation, "bulk"), Binding::One(Constraint::Rate));
+    let rate = explanation.traffic[0].groups[0].relaxing(Constraint::Rate).unwrap().clone();
+    assert_eq!((rate.place.as_str(), rate.now.as_str()), ("access, trunk", "3.8Mbit/s"));
+    assert!(rate.steps[0].saved > 0.4, "{rate:#?}");
+}
+
 #[test]
 fn over_a_lossy_line_it_is_the_loss() {
     let traffic = bulk(&format!("bytes = '500kB'\n{WIDE}"));
