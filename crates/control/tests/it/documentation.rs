@@ -46,7 +46,7 @@ impl Controller for Example {
 
 impl Example {
     fn description(&self, pending: &[Pending]) -> Value {
-        let backends = ["af-packet".to_string(), "af-packet".to_string()];
+        let backends = ["packet".to_string(), "packet".to_string()];
         let paths = [(String::new(), self.0.lock().unwrap().clone())];
         let lanes = ["up".to_string(), "down".to_string()];
         let command = "trunkline shell --delay 300ms --rate 10mbit";
