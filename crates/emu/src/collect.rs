@@ -34,7 +34,7 @@ impl Measured<'_> {
     /// The run.
     pub fn into_run(mut self) -> Run {
         self.flows.iter_mut().flatten().for_each(|flow| flow.rebase(self.origin));
-        let lanes = self.network.plane.results();
+        let lanes = self.network.plane.results(self.ended);
         let accuracy = self.accuracy(&lanes);
         let mut notes = self.complaints(&lanes, &accuracy);
         notes.extend(self.notes());

@@ -21,6 +21,8 @@ pub(crate) struct Wire {
     /// The times that pieces of two sizes take, if all of one size take as long: most packets are as large as one of
     /// the two sizes seen before.
     known: [Known; 2],
+    /// How long the pieces sent so far are on the line, if they share frames.
+    sharing: Span,
 }
 
 /// The size of a piece, and how long it takes.
@@ -39,6 +41,7 @@ const UNKNOWN: [Known; 2] = [Known { size: u64::MAX, took: (0, 0) }; 2];
 pub(crate) struct Mark {
     framer: Framer,
     remainder: u64,
+    sharing: Span,
 }
 
 impl Wire {
@@ -56,6 +59,7 @@ impl Wire {
             remainder: 0,
             per: 1,
             known: UNKNOWN,
+            sharing: Span::ZERO,
         }
     }
 
@@ -95,6 +99,9 @@ impl Wire {
     fn work_out(&mut self, at: Time, piece: Piece, follows: bool, remainder: u64) {
         let bits = self.framer.line_bits(piece, follows);
         (self.free_at, self.remainder) = self.pace.ends(at, bits, remainder);
+        if self.needs_marks() {
+            self.sharing += self.free_at.since(at);
+        }
         if let Pace::Constant(speed) = &self.pace
             && !self.needs_marks()
         {
@@ -139,6 +146,10 @@ impl Wire {
     /// `done`.
     fn set_rate(&mut self, at: Time, done: Option<Time>, new: Option<Rate>) {
         let origin = done.unwrap_or(at);
+        if let Some(done) = done.filter(|_| self.needs_marks()) {
+            let longer = self.sharing + done.since(self.free_at);
+            self.sharing = longer.saturating_sub(self.free_at.since(done));
+        }
         self.free_at = done.unwrap_or(self.free_at);
         self.remainder = 0;
         self.known = UNKNOWN;
@@ -147,13 +158,23 @@ impl Wire {
 
     /// The state after the piece sent last.
     pub fn mark(&self) -> Mark {
-        Mark { framer: self.framer.clone(), remainder: self.remainder }
+        Mark { framer: self.framer.clone(), remainder: self.remainder, sharing: self.sharing }
     }
 
     /// Goes back to its state at `mark`, after a piece that ended at `free_at`.
     pub fn go_back(&mut self, mark: &Mark, free_at: Time) {
         (self.framer, self.remainder) = (mark.framer.clone(), mark.remainder);
+        self.sharing = mark.sharing;
         self.free_at = free_at;
+    }
+
+    /// The time up to `now` in which packets were on the line, if they share frames. [`nominal`](Wire::nominal) counts what
+    /// they share for each of them.
+    pub fn shared(&self, now: Time) -> Option<Span> {
+        let has_rate = self.pace.speed().is_some();
+        // What has not been sent by now follows without a gap.
+        (self.needs_marks() && has_rate)
+            .then(|| self.sharing.saturating_sub(self.free_at.since(now)))
     }
 
     /// Whether what it remembers depends on more than the pieces that it is to take back.

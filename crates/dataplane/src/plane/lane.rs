@@ -23,7 +23,7 @@ pub(super) const LAG: Span = Span::from_micros(100);
 pub struct LaneResult {
     /// Counts of the packets.
     pub counts: Counts,
-    /// The time that its line was busy with packets that have come out of it.
+    /// The time that its line was busy with packets that have come out of it; if packets share frames, with any.
     pub busy: Span,
     /// Times in queue, if they are recorded.
     pub queueing: Option<Times>,
@@ -161,11 +161,12 @@ impl Lane {
         self.look_ahead();
     }
 
-    /// What it did, with what its station on a medium did.
-    pub fn result(&self, on_medium: Counts) -> LaneResult {
+    /// What it did by `now`, with what its station on a medium did.
+    pub fn result(&self, now: Time, on_medium: Counts) -> LaneResult {
+        let own = || Span::from_nanos(self.tally.booked(Cause::Transmit) as u64);
         LaneResult {
             counts: self.link.counts() + on_medium,
-            busy: Span::from_nanos(self.tally.booked(Cause::Transmit) as u64),
+            busy: self.link.shared(now).unwrap_or_else(own),
             queueing: self.queueing.clone(),
             backlog: self.backlog.clone(),
             lateness: self.tally.lateness().clone(),

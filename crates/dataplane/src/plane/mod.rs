@@ -152,9 +152,9 @@ impl Plane {
         Arc::clone(&self.live)
     }
 
-    /// The results of each lane, in the plan's order.
-    pub fn results(&self) -> Vec<LaneResult> {
-        self.lanes.iter().map(|lane| lane.result(self.on_medium(lane).0)).collect()
+    /// The results of each lane by `now`, in the plan's order.
+    pub fn results(&self, now: Time) -> Vec<LaneResult> {
+        self.lanes.iter().map(|lane| lane.result(now, self.on_medium(lane).0)).collect()
     }
 
     /// The waits of the addressed frames of way `index` on each of its lanes, in the order of crossing, summed

@@ -122,7 +122,7 @@ fn a_capsule_tells_of_every_hop_and_comes_to_its_device() {
     // They are late where they leave, by the time that the test takes to send them, and nowhere else.
     let late: Vec<bool> = bench.plane.hops(0).iter().map(|hop| hop.late > 0).collect();
     assert_eq!(late, [false, false, true]);
-    let busy: Vec<Span> = bench.plane.results().iter().map(|lane| lane.busy).collect();
+    let busy: Vec<Span> = bench.plane.results(Time::NEVER).iter().map(|lane| lane.busy).collect();
     assert_eq!(busy, [Span::from_micros(200); 3]);
 }
 
@@ -156,7 +156,7 @@ fn a_network_that_begins_anew_has_forgotten_everything() {
     bench.run();
     assert!(bench.plane.live().has_restarted());
     assert_eq!(bench.plane.live().way(0).conservation(), Default::default());
-    assert!(bench.plane.results().iter().all(|lane| lane.counts.entered == 0));
+    assert!(bench.plane.results(Time::NEVER).iter().all(|lane| lane.counts.entered == 0));
     assert_eq!(bench.plane.pool.held(), 0);
 }
 
@@ -391,7 +391,7 @@ fn backlogs_are_sampled_as_long_as_there_is_room_for_samples() {
     }
     let wanted = [(500, 3005), (1500, 2005)];
     let wanted = wanted.map(|(micros, bytes)| (at + Span::from_micros(micros), bytes));
-    assert_eq!(bench.plane.results()[0].backlog, wanted);
+    assert_eq!(bench.plane.results(Time::NEVER)[0].backlog, wanted);
 }
 
 #[test]

@@ -346,6 +346,11 @@ impl<P: Carried> Eager<P> {
         self.rides.delay
     }
 
+    /// The line's wire.
+    pub fn wire(&self) -> &Wire {
+        &self.rides.wire
+    }
+
     /// The time that a packet's own bits take.
     #[inline(always)]
     pub fn nominal(&self, size: u32, controls: u32) -> Span {

@@ -238,6 +238,12 @@ impl<P: Carried> Link<P> {
         either!(&self.way, it => it.counts())
     }
 
+    /// The time up to `now` in which packets were on the line, if they share frames; `None` if the times that their own
+    /// bits take sum to it.
+    pub fn shared(&self, now: Time) -> Option<Span> {
+        either!(&self.way, it => it.wire().shared(now))
+    }
+
     /// The achievements of the impairments so far.
     pub fn achieved(&self) -> Achieved {
         either!(&self.way, it => it.achieved())

@@ -6,6 +6,7 @@ use crate::board::Board;
 use crate::catch_up::{CatchUp, Front, Gap};
 use crate::discipline::GivenUp;
 use crate::impairment::{Achieved, Fate, Impairments};
+use crate::line::Wire;
 use crate::outlet::Outlet;
 use crate::schedule::Plan;
 use crate::{AnyDiscipline, Backlog, DelayLine, Discipline, Drops, Line, LinkSpec, Service};
@@ -342,6 +343,11 @@ impl<P: Carried> Staged<P> {
         };
         let first = self.in_flight.next_release().is_none_or(|other| release <= other);
         if first { rides.take(now).map(|(_, delivered)| delivered) } else { None }
+    }
+
+    /// The line's wire.
+    pub fn wire(&self) -> &Wire {
+        self.line.wire()
     }
 
     /// The time that a packet's own bits take.

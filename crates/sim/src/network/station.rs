@@ -178,9 +178,10 @@ impl Station {
         each!(&self.carrier, link => link.backlog().bytes)
     }
 
-    /// Time that packets' own bits were on its line.
-    pub(super) fn busy(&self) -> Span {
-        Span::from_nanos(self.busy)
+    /// Time up to `now` that packets' own bits were on its line.
+    pub(super) fn busy(&self, now: Time) -> Span {
+        let shared = each!(&self.carrier, link => link.shared(now));
+        shared.unwrap_or(Span::from_nanos(self.busy))
     }
 
     /// Whether its backlog is sampled.

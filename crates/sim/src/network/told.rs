@@ -72,9 +72,10 @@ impl Network {
         self.counts(link).in_flight()
     }
 
-    /// How long the bits of packets were on a link's line, of those packets that have come out of it.
+    /// How long the bits of packets were on a link's line, of those packets that have come out of it; if packets share
+    /// frames, how long anything was on it.
     pub fn busy(&self, link: LinkId) -> Span {
-        self.station(link).map_or_else(|| self.media.busy(link), Station::busy)
+        self.station(link).map_or_else(|| self.media.busy(link), |station| station.busy(self.now))
     }
 
     /// What the packets of a route waited for on each of its hops, summed over those that have passed it.

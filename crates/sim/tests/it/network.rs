@@ -424,6 +424,31 @@ impl Write for Full {
     }
 }
 
+/// Four packets of 64 bytes in a frame of 264 are on the line for as long as those, not for as long as four frames of 72;
+/// from whatever link, and before all have left.
+#[test]
+fn a_line_is_busy_for_as_long_as_the_frames_that_packets_share() {
+    let frame = Span::from_micros(1375);
+    for queue in ["fifo", "round-robin:quantum=256,limit=4KB", "fifo jitter=1us"] {
+        let mut network = Network::new(Seed(1));
+        let line = format!("rate=1.544mbit framing=t1-lapd delay=3ms queue={queue}");
+        let link = network.add_link(&spec(&line), "t1");
+        let route = network.add_route(Channel(1), &[link]);
+        for tag in 0..8 {
+            let (controls, ecn) = (0, Ecn::NotEct);
+            network.inject(Parcel { route, size: 64, controls, ecn, tag, trace: None });
+        }
+        let mut arrivals = 0;
+        while network.next(Time::NEVER).is_some() {
+            arrivals += 1;
+            let now = network.now().since(Time::ZERO);
+            assert!(network.busy(link) <= now, "{queue}: {} of {now}", network.busy(link));
+        }
+        let off = network.busy(link).as_nanos().abs_diff(2 * frame.as_nanos());
+        assert!(arrivals == 8 && off < 8, "{queue}: {}", network.busy(link));
+    }
+}
+
 #[test]
 fn a_record_that_cannot_be_written_says_so() {
     let mut network = Network::new(Seed(1));
