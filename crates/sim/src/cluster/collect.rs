@@ -8,6 +8,7 @@ use trunkline_core::Counts;
 use trunkline_engine::{Note, NoteKind, Picture, Run};
 use trunkline_measure::{Conservation, Course, LinkRun, TrafficRun};
 use trunkline_path::medium::StationId;
+use trunkline_scenario::MessageProtocol;
 use trunkline_transport::cstar::Source;
 
 impl Cluster<'_> {
@@ -54,7 +55,7 @@ impl Cluster<'_> {
     }
 
     fn traffic(&mut self, counts: Counts, in_flight: u64) -> TrafficRun {
-        let lost: u64 = self.machines.iter().map(|it| it.lost).sum();
+        let lost = self.lost();
         let bytes = self.delivered;
         TrafficRun {
             name: self.spec.name.clone(),
@@ -95,14 +96,15 @@ impl Cluster<'_> {
         if let Some((node, failure)) = &self.failed {
             notes.push(note(NoteKind::Failed, format!("{node}: {failure}")));
         } else if (self.ended as usize) < self.machines.len() {
-            notes.push(note(NoteKind::Unfinished, self.unfinished()));
+            let kind = if self.waits_for_ever() { NoteKind::Failed } else { NoteKind::Unfinished };
+            notes.push(note(kind, self.unfinished()));
         } else {
             let wrong = self.machines.iter().enumerate().filter_map(|(node, machine)| {
                 machine.node.verdict().err().map(|wrong| format!("node {node}: {wrong}"))
             });
             notes.extend(wrong.map(|wrong| note(NoteKind::Failed, wrong)));
         }
-        let lost: u64 = self.machines.iter().map(|it| it.lost).sum();
+        let lost = self.lost();
         if lost > 0 {
             notes
                 .push(note(NoteKind::Lost, format!("{lost} frames lost on arrival, as loss says")));
@@ -115,32 +117,60 @@ impl Cluster<'_> {
         notes
     }
 
-    /// What keeps the programs from their end.
-    fn unfinished(&self) -> String {
+    /// Frames lost on their arrival at nodes.
+    fn lost(&self) -> u64 {
+        self.machines.iter().map(|it| it.lost).sum()
+    }
+
+    /// Whether programs wait for what cannot come any more, be it that their layers go on to ask each other. A livelock for
+    /// want of buffers is no failure of the run but what it found, as TR 94-14 did (Table 3).
+    fn waits_for_ever(&self) -> bool {
+        self.quiet || self.stood_still && self.pressed() == (0, 0)
+    }
+
+    /// How often fragments were refused for want of buffers, and asked for again.
+    fn pressed(&self) -> (u64, u64) {
+        let counters = self.machines.iter().map(|it| it.node.counters());
+        counters.fold((0, 0), |sum, it| (sum.0 + it.refused, sum.1 + it.requests))
+    }
+
+    /// Why programs wait for ever.
+    fn deadlock(&self) -> String {
+        let literal = matches!(&self.spec.protocol, MessageProtocol::Careful(it) if it.literal);
+        let why = match (self.lost() + self.counts().dropped(), literal) {
+            (0, false) => String::new(),
+            (0, true) => "; leave out 'literal', and give more buffers".into(),
+            (lost, _) => format!(
+                "; frames were lost ({lost}), and nobody asks for them: give 'audit', which finds a loss, or the traditional protocol, which repairs it"
+            ),
+        };
+        format!("deadlock: nothing is under way; {}{why}", self.waiting())
+    }
+
+    /// Who waits for what, the first of them.
+    fn waiting(&self) -> String {
         let waits = self.machines.iter().enumerate().find_map(|(node, machine)| {
             let waiting = machine.waits?;
             Some(format!("node {node} waits for {}", awaited(waiting)))
         });
-        let waits = waits.unwrap_or_else(|| "all nodes are at work".into());
-        let refused: u64 = self.machines.iter().map(|it| it.node.counters().refused).sum();
-        let requests: u64 = self.machines.iter().map(|it| it.node.counters().requests).sum();
-        match (self.stood_still, refused + requests) {
-            (false, _) => {}
-            (true, 0) => {
-                return format!(
-                    "livelock: the message layers exchange frames of their own and no program comes on; {waits}; give 'lease' a longer time than nodes take for such frames, and leave out 'literal'"
-                );
-            }
-            (true, _) => {
-                return format!(
-                    "livelock: frames are exchanged and no program comes on; fragments were refused for want of buffers {refused} times and asked for again {requests} times; {waits}; give more buffers, or let less be outstanding"
-                );
-            }
-        }
+        waits.unwrap_or_else(|| "all nodes are at work".into())
+    }
+
+    /// What keeps the programs from their end.
+    fn unfinished(&self) -> String {
         if self.quiet {
-            return format!("deadlock: nothing is under way; {waits}");
+            return self.deadlock();
         }
-        format!("not finished at {}: {waits}", self.now)
+        let waits = self.waiting();
+        match (self.stood_still, self.pressed()) {
+            (false, _) => format!("not finished at {}: {waits}", self.now),
+            (true, (0, 0)) => format!(
+                "livelock: the message layers exchange frames of their own and no program comes on; {waits}; give 'lease' a longer time than nodes take for such frames, and leave out 'literal'"
+            ),
+            (true, (refused, requests)) => format!(
+                "livelock: frames are exchanged and no program comes on; fragments were refused for want of buffers {refused} times and asked for again {requests} times; {waits}; give more buffers, or let less be outstanding"
+            ),
+        }
     }
 }
 

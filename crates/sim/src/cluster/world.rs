@@ -338,7 +338,9 @@ impl<'a> Cluster<'a> {
         }
         let Packet { body: Sent { frame, mut path }, ledger, .. } = heard.packet;
         self.busy += heard.nominal;
-        match frame.again {
+        // Answers to audits are marked as well, and repeat nothing.
+        let again = frame.again && !frame.kind.is_control();
+        match again {
             true => self.again += 1,
             false if !is_for(&frame, index) => {}
             false => self.delivered += frame.data.len() as u64,
@@ -347,7 +349,7 @@ impl<'a> Cluster<'a> {
         if let (Some(grid), Some(passing)) = (self.grid, &mut machine.passing) {
             passing.comes(grid, NodeId(index as u16), &frame, &path);
         }
-        machine.latest = Some((path, frame.again));
+        machine.latest = Some((path, again));
         let tally = machine.node.arrive(self.now, frame);
         let cost = interrupt_cost(&self.spec.costs, &tally);
         self.interrupt(index, cost);

@@ -117,8 +117,21 @@ fn a_deadlock_is_named() {
     let test = "test = { kind = 'throughput', messages = 50, ahead = 40 }";
     let protocol = "protocol = { kind = 'careful', literal = true, piggyback = false }";
     let run = one(&format!("kind = 'fddi'\nnodes = 2\nbuffers = 4\n{protocol}\n{test}"));
-    let text: Vec<String> = run.notes.iter().map(ToString::to_string).collect();
-    assert!(text.iter().any(|it| it.contains("deadlock: nothing is under way")), "{text:?}");
+    let doubts = run.doubts();
+    assert!(doubts.iter().any(|it| it.contains("deadlock: nothing is under way")), "{doubts:?}");
+    assert!(doubts[0].contains("'literal'"), "{doubts:?}");
+}
+
+/// A lost frame behind which nothing comes is waited for without end if nobody asks, and the figures are no result.
+#[test]
+fn a_loss_that_nobody_asks_for_is_named() {
+    let test = "test = 'latency'\nloss = '10%'";
+    let run = one(&format!("kind = 'fddi'\nnodes = 3\nprotocol = 'careful'\n{test}"));
+    let doubts = run.doubts();
+    assert!(
+        doubts.iter().any(|it| it.contains("frames were lost (1), and nobody asks")),
+        "{doubts:?}"
+    );
 }
 
 #[test]
@@ -164,6 +177,8 @@ fn a_livelock_is_named() {
     let run = one(&format!("kind = 'fddi'\nnodes = 4\nprotocol = 'traditional'\n{test}\n{costs}"));
     let text: Vec<String> = run.notes.iter().map(ToString::to_string).collect();
     assert!(text.iter().any(|it| it.contains("livelock")), "{text:?}");
+    // It is what the run found, as the report did.
+    assert_eq!(run.doubts(), Vec::<String>::new());
 }
 
 /// Nodes that ask each other whether anything was lost faster than they can answer ask less and less, and come on.
@@ -173,6 +188,8 @@ fn short_audits_leave_nodes_time_for_their_work() {
     let costs = "costs = 'hp'\n[costs.hp]\ninterrupt = '3us'";
     let run = one(&format!("kind = 'fddi'\nnodes = 8\n{careful}\n{costs}"));
     assert_eq!(run.doubts(), Vec::<String>::new());
+    // Answers to audits repeat nothing.
+    assert_eq!(run.traffic[0].retransmissions, 0);
 }
 
 /// Updates that answer each other for ever: buffers are no remedy.
@@ -181,9 +198,9 @@ fn a_livelock_of_updates_is_told_from_one_of_buffers() {
     let careful = "protocol = { kind = 'careful', literal = true, at_half = true }";
     let run =
         one(&format!("kind = 'fddi'\nnodes = 2\nbuffers = 4\n{careful}\ntest = 'throughput'"));
-    let text: Vec<String> = run.notes.iter().map(ToString::to_string).collect();
+    let doubts = run.doubts();
     let named = |it: &String| it.contains("livelock") && it.contains("'literal'");
-    assert!(text.iter().any(named), "{text:?}");
+    assert!(doubts.iter().any(named), "{doubts:?}");
 }
 
 #[test]
