@@ -40,6 +40,8 @@ pub enum Said {
     Listens(Address),
     /// It cannot run, for this reason.
     Fails(String),
+    /// It has met all others, and its program begins.
+    Begins,
     /// Its program has come so far.
     Goes(Progress),
     /// Its program has ended, or cannot go on.
@@ -60,6 +62,8 @@ pub struct Launch {
     heard: Receiver<(usize, Option<String>)>,
     /// Whether they know where all are.
     met: bool,
+    /// Which have met the others.
+    begun: Vec<bool>,
     /// Kept for as long as the nodes live.
     laboratory: Option<Laboratory>,
 }
@@ -98,7 +102,8 @@ impl Launch {
             Joined::Loopback => None,
         };
         let (sender, heard) = channel();
-        let mut launch = Launch { children: Vec::new(), heard, met: false, laboratory };
+        let begun = vec![false; usize::from(nodes)];
+        let mut launch = Launch { children: Vec::new(), heard, met: false, begun, laboratory };
         for node in (0..nodes).map(NodeId) {
             goes_on(stop)?;
             let place = match joined {
@@ -186,6 +191,7 @@ impl Launch {
                 Said::Fails(reason) => {
                     return Err(NodesError::Gone { node: NodeId(index as u16), reason });
                 }
+                Said::Begins => self.begun[index] = true,
                 Said::Goes(progress) => {
                     watch.note(progress);
                     tell(&watch);
@@ -219,10 +225,8 @@ impl Launch {
             goes_on(stop)?;
             // Also while they say something all the time.
             if Instant::now() >= deadline {
-                let index = outcomes.iter().position(Option::is_none).unwrap_or(0);
-                let why = watch.standstill();
-                let why = why.map_or_else(String::new, |it| format!(": {it}"));
-                return Err(died(index, &format!("has not ended in time{why}")));
+                let (index, late) = self.late(outcomes, watch);
+                return Err(died(index, &late));
             }
             match self.heard.recv_timeout(Duration::from_millis(50)) {
                 Ok((index, Some(line))) => match serde_json::from_str(&line) {
@@ -238,6 +242,22 @@ impl Launch {
                 }
             }
         }
+    }
+
+    /// The node for which there is no time left, and what is told of it.
+    fn late(&self, outcomes: &[Option<Outcome>], watch: &Watch) -> (usize, String) {
+        let begun = self.begun.iter().filter(|&&it| it).count();
+        if let Some(index) = self.begun.iter().position(|it| !it) {
+            let count = self.begun.len();
+            let remedy = "give --most more time, or use fewer nodes";
+            let late = format!(
+                "has not met the others in time: {begun} of {count} nodes have begun; {remedy}"
+            );
+            return (index, late);
+        }
+        let index = outcomes.iter().position(Option::is_none).unwrap_or(0);
+        let why = watch.standstill().map_or_else(String::new, |it| format!(": {it}"));
+        (index, format!("has not ended in time{why}"))
     }
 
     /// Tells all of them.
@@ -363,6 +383,29 @@ mod tests {
             stop.store(true, Ordering::Relaxed);
         });
         assert!(matches!(ended, Err(NodesError::Stopped)), "{ended:?}");
+    }
+
+    /// Nodes that still meet have not begun, and so cannot end: the one that is missing is named.
+    #[test]
+    fn who_has_not_met_the_others_in_time_is_told() {
+        let mut launch = saying(&[]).unwrap();
+        let mut late = |begun: [bool; 3]| {
+            launch.begun = begun.to_vec();
+            launch.late(&[Some(Outcome::default()), None, None], &Watch::default())
+        };
+        let (node, meets) = late([true, true, false]);
+        assert_eq!(node, 2);
+        assert!(meets.starts_with("has not met the others in time: 2 of 3 nodes"), "{meets}");
+        assert_eq!(late([true; 3]), (1, "has not ended in time".into()));
+    }
+
+    /// What nodes say of their beginning is heard, and the end of the time of those that do not is told so.
+    #[test]
+    fn a_meeting_that_lasts_too_long_is_told() {
+        let launch = saying(&[vec![Said::Begins], Vec::new()]).unwrap();
+        let ended = launch.run(Duration::from_millis(200), &AtomicBool::new(false), &mut |_| {});
+        let told = ended.unwrap_err().to_string();
+        assert!(told.contains("has not met the others in time"), "{told}");
     }
 
     #[test]

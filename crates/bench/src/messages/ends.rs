@@ -88,6 +88,7 @@ pub fn run(args: &Args) -> Result<()> {
     std::io::stdin().lock().read_line(&mut line)?;
     let peers: Peers = serde_json::from_str(&line)?;
     carrier.meet(NodeId(args.me), peers.peers)?;
+    say(&Said::Begins)?;
     let data = Bytes::from(vec![0x5a; args.bytes as usize]);
     let laps = match args.over {
         Over::Bare => exchange(args, &data, Datagrams::new(args, carrier, &data)),

@@ -145,6 +145,8 @@ impl Teller {
                 }
                 if by_hand {
                     output::tell(format_args!("all {nodes} nodes are there; {me} begins"));
+                } else {
+                    let _ = say(&Said::Begins);
                 }
             }
         }
