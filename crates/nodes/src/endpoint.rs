@@ -17,7 +17,8 @@ use trunkline_transport::cstar::{
 /// Its program sends and receives whole messages, or, with [`send`](Endpoint::send) and [`receive`](Endpoint::receive), their
 /// fragments. These calls look for frames themselves; there is no thread behind them. So a node answers its peers only
 /// within them; a call that finds what it wants, or may send at once, takes in one datagram at most, so that a program which
-/// computes for long between many such calls is silent for as long. The rules for programs are those of [`trunkline_cluster`]: all nodes take the same events in the same order.
+/// computes for long between many such calls is silent for as long. The rules for programs are those of
+/// [`trunkline_cluster`]: all nodes take the same events in the same order, and receive in ascending order.
 #[derive(Debug)]
 pub struct Endpoint<'a, L: Layer> {
     layer: L,

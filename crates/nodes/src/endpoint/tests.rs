@@ -300,7 +300,8 @@ fn what_breaks_the_rules_for_programs_is_named() {
         end.send_message(NodeId(0), EventId(0), "mine")
     });
     let why = ended.unwrap_err().to_string();
-    assert!(why.contains("several nodes send to it under an event that is no crowd"), "{why}");
+    let named = why.contains("has received all of event 0") && why.contains("in a crowd only");
+    assert!(named, "{why}");
 
     let layer = |me| Careful::new(me, &CLUSTER, &CarefulSettings::default());
     let ended = in_threads(&CLUSTER, layer, |me, end| {

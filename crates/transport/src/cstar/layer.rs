@@ -205,6 +205,16 @@ pub enum Failure {
         /// Events.
         events: usize,
     },
+    /// The program waits for what it has itself acknowledged: who has received all of an event has all before it too.
+    #[error(
+        "its program waits for {event} when it has received all of {done}, which acknowledges all up to that: receive events in ascending order, and let several nodes send to one in a crowd only"
+    )]
+    Acknowledged {
+        /// The event that it waits for.
+        event: EventId,
+        /// The latest that it has received all of.
+        done: EventId,
+    },
     /// A peer asks for, or says, what it cannot.
     #[error("{peer} breaks the protocol: {what}")]
     Protocol {

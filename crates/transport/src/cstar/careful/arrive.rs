@@ -175,19 +175,20 @@ impl Careful {
         let peer = stored.from;
         match self.inbox.put(event, flags, stored) {
             Put::New => {}
-            wrong => self.is_misplaced(peer, event, wrong),
+            wrong => self.is_misplaced(peer, wrong),
         }
     }
 
     /// A fragment could not be stored.
     #[cold]
-    fn is_misplaced(&mut self, peer: NodeId, event: EventId, why: Put) {
-        let what = "its fragments are numbered beyond reason";
-        self.fail(match why {
-            Put::Copy => Failure::Disordered { peer, event },
-            Put::Crowded(events) => Failure::Events { events },
-            _ => Failure::Protocol { peer, what },
-        });
+    fn is_misplaced(&mut self, peer: NodeId, why: Put) {
+        let what = match why {
+            Put::Crowded(events) => return self.fail(Failure::Events { events }),
+            // Its frames came once and in order, as their counters tell.
+            Put::Copy => "its program sends two messages to this node under one event",
+            _ => "its fragments are numbered beyond reason",
+        };
+        self.fail(Failure::Protocol { peer, what });
     }
 }
 

@@ -317,3 +317,17 @@ fn a_grid_that_cannot_be_is_refused() {
     assert!(of(4, false, 14).contains("14 receive buffers are too few: give at least 15"));
     assert!(of(4, true, 128).contains("give 'grid', or 'lease' and 'reserve'"));
 }
+
+/// The frames come once and in order: it is no fault of the network.
+#[test]
+fn a_second_message_under_an_event_is_its_senders_fault() {
+    let (mut one, mut other) = (node(0, 2, 32), node(1, 2, 32));
+    for _ in 0..2 {
+        one.send(AT, fragment(to(1), 3)).unwrap();
+    }
+    while let Some(frame) = one.transmit(AT) {
+        other.arrive(AT, frame);
+    }
+    let told = other.failure().expect("it is seen").to_string();
+    assert!(told.contains("two messages") && !told.contains("reliability"), "{told}");
+}

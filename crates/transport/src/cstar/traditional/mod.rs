@@ -339,6 +339,10 @@ impl Layer for Traditional {
     }
 
     fn wait(&mut self, now: Time, from: Source, event: EventId) {
+        if event < self.complete {
+            let done = EventId(self.complete.0 - 1);
+            self.failure.get_or_insert(Failure::Acknowledged { event, done });
+        }
         self.awaits(now, Awaited::Fragment(from, event));
     }
 

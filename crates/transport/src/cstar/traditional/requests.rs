@@ -64,7 +64,7 @@ impl Traditional {
             match self.store.find(frame.from, event, number) {
                 Some(label) => self.repeat(frame.from, &label),
                 None if event < claimed => {
-                    let what = "it asks for what it has acknowledged; do several nodes send to it under an event that is no crowd?";
+                    let what = "it asks for what it has acknowledged; does it receive events out of their order, or do several nodes send to it under an event that is no crowd?";
                     self.failure.get_or_insert(Failure::Protocol { peer: frame.from, what });
                 }
                 None => {}

@@ -142,3 +142,22 @@ fn one_who_asks_for_what_it_has_acknowledged_is_reported() {
     one.arrive(AT, request);
     assert!(matches!(one.failure(), Some(Failure::Protocol { .. })));
 }
+
+/// Who has received all of an event has acknowledged all before it: what it waits for then cannot come, and it says so itself.
+#[test]
+fn a_program_that_receives_events_out_of_their_order_is_told() {
+    let (mut one, mut other) = (node(0, 2), node(1, 2));
+    for event in [1, 2] {
+        other.send(AT, fragment(0, event, true)).unwrap();
+    }
+    sent(&mut other).into_iter().for_each(|frame| one.arrive(AT, frame));
+    assert!(one.receive(AT, Source::Any, EventId(2)).is_some());
+    // This one is there already.
+    assert!(one.receive(AT, Source::Any, EventId(1)).is_some());
+    assert_eq!(one.failure(), None);
+    assert!(one.receive(AT, Source::Any, EventId(3)).is_none());
+    assert_eq!(one.failure(), None);
+    assert!(one.receive(AT, Source::Any, EventId(0)).is_none());
+    let told = one.failure().expect("it cannot come").to_string();
+    assert!(told.contains("waits for event 0") && told.contains("all of event 2"), "{told}");
+}
