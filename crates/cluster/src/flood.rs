@@ -31,7 +31,7 @@ impl Description for Flood {
         ProtocolKey { help: "Payload of a fragment, in words of 4 bytes", ..WORDS },
         count("fragments", 1, "4", "Fragments of a message"),
         count("ahead", 1, "10", "Messages that are sent before any is received"),
-        count("events", 1, "100", "Messages of each node"),
+        count("events", 1, "100", "Messages of each node, rounded up to a multiple of ahead"),
         PROCESSING,
     ];
     const FIGURE: &'static str = "time of a message of each node";

@@ -14,7 +14,7 @@ use trunkline_core::Span;
 /// assert_eq!(request.settings[1], ("up-loss".to_string(), "1%".to_string()));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object such as {\"settings\": {\"delay\": \"80ms\"}}")]
 pub struct SetRequest {
     /// Names and values, in the order in which they were given; no name twice. One for a direction wins over a plain one.
     #[serde(serialize_with = "write_settings", deserialize_with = "read_settings")]
@@ -105,7 +105,7 @@ mod tests {
     fn complaints_name_the_cause() {
         for (text, part) in [
             ("", "EOF"),
-            ("[]", "expected struct SetRequest"),
+            ("[]", "expected an object such as {\"settings\": {\"delay\": \"80ms\"}}"),
             ("{}", "missing field `settings`"),
             (r#"{"settings":{}}"#, "no setting is given"),
             (r#"{"settings":["delay"]}"#, "expected settings such as"),

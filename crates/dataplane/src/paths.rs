@@ -3,7 +3,7 @@
 use crate::in_force::in_force;
 use crate::{DataplaneError, store};
 use trunkline_core::Time;
-use trunkline_path::{Change, LinkSpec};
+use trunkline_path::Change;
 use trunkline_scenario::{Direction, PathSpec, SettingError, Settings};
 
 /// Settings that were changed while frames passed.
@@ -146,9 +146,11 @@ impl Paths {
         }
         let noted = planned.noted(&planned.plan[place]);
         let (changes, path) = made;
-        planned.asked.extend(changes.iter().map(|change| (at, index, change.clone())));
-        let scheduled = |link: &LinkSpec| !link.schedule.steps.is_empty();
-        let path = match scheduled(&path.up) || scheduled(&path.down) {
+        // Without a schedule the path itself has all that was asked for.
+        let is_scheduled = |way: Direction| !path.link(way).schedule.steps.is_empty();
+        let asked = changes.iter().filter(|(way, _)| is_scheduled(*way));
+        planned.asked.extend(asked.map(|change| (at, index, change.clone())));
+        let path = match Direction::BOTH.into_iter().any(is_scheduled) {
             true => planned.in_force(index, at),
             false => path,
         };

@@ -19,6 +19,14 @@ pub enum NodesError {
         /// Why it refused.
         source: io::Error,
     },
+    /// An address could not be had.
+    #[error("cannot listen at {at}: {source}: choose another address or port")]
+    Listen {
+        /// The address.
+        at: String,
+        /// Why not.
+        source: io::Error,
+    },
     /// Namespaces or devices could not be had.
     #[error(transparent)]
     Laboratory(#[from] LabError),

@@ -47,8 +47,8 @@ impl Udp {
     /// # Errors
     /// If the address cannot be had, or the kernel gives less memory than that.
     pub fn bind(address: SocketAddr, buffers: u32, payload: u32) -> Result<Udp, NodesError> {
-        let what = format!("listen at {address}");
-        let socket = UdpSocket::bind(address).map_err(NodesError::system(what))?;
+        let socket = UdpSocket::bind(address)
+            .map_err(|source| NodesError::Listen { at: address.to_string(), source })?;
         // Calls that wait do so for a nap; the others say that they do not.
         let nap = Duration::from_nanos(NAP.as_nanos());
         socket.set_read_timeout(Some(nap)).map_err(NodesError::system("set up the socket"))?;
