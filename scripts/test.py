@@ -3,7 +3,7 @@
 
 cargo builds the test programs, as it does for cargo test. A few of them run at the same time, each once it is built,
 while cargo goes on with the rest. Programs that judge what was measured in real time come at the end, one after another,
-and have the machine to themselves; of the end-to-end tests those that judge nothing begin with the others.
+and have the machine to themselves; the end-to-end tests that judge nothing run as soon as they are built.
 
 At the end it tells how many tests were skipped, and why. With TRUNKLINE_NO_SKIP=1 a test that would be skipped fails.
 The status is 0 if all passed, 1 if a test failed, and cargo's if the tests could not be built.
@@ -22,7 +22,8 @@ import time
 
 # Programs that judge what was measured, besides: the emulator's and the endpoint's.
 ALONE = ["live"]
-# The end-to-end tests begin beside the others: those that judge nothing go first, the rest wait for quiet (turn.rs).
+# The end-to-end tests begin once they are built: those that judge nothing beside what is still built, but no other
+# program; the rest wait until all others have ended (turn.rs).
 WAITS = "e2e"
 # How many of the others run at the same time. Some of them only wait.
 AT_A_TIME = 3
@@ -83,6 +84,7 @@ def begin(program, said=None):
 
 def run_beside(program):
     """Runs a program beside others: what it says is shown when it has ended. True if its tests passed."""
+    UNSHARED.wait()
     with tempfile.TemporaryFile() as said:
         passed = begin(program, said).wait() == 0
         said.seek(0)
@@ -99,13 +101,28 @@ def run_alone(program):
     return begin(program).wait() == 0
 
 
-class Waiting:
-    """A program that is begun beside others and goes on when they have ended. What it says till then is kept."""
+# Set unless the end-to-end tests share the machine among each other: no other program is begun then.
+UNSHARED = threading.Event()
+UNSHARED.set()
 
-    def __init__(self, program):
+
+class Waiting:
+    """A program that is begun before others have ended, and waits for that. What it says till then is kept.
+
+    Some of its tests wait for nobody. When they have ended it writes to the file `busy`, and others are begun again.
+    """
+
+    def __init__(self, program, busy):
         self.program = program
         self.said = tempfile.NamedTemporaryFile(prefix="trunkline-said.")
+        UNSHARED.clear()
         self.process = begin(program, self.said)
+        threading.Thread(target=self.let_others_begin, args=(busy,), daemon=True).start()
+
+    def let_others_begin(self, busy):
+        while self.process.poll() is None and not os.path.getsize(busy):
+            time.sleep(LOOK)
+        UNSHARED.set()
 
     def passed(self):
         """Shows what it has said, and then what it says until it has ended. True if its tests passed."""
@@ -130,17 +147,17 @@ def heading(program):
 
 def run_all(options):
     """Builds the programs, runs them, and gives those that failed."""
-    # Its lock is kept until all have ended that run beside others; who is to wait for that looks at it.
+    # Its lock is kept until all have ended that run beside others: for that the end-to-end tests wait.
     with tempfile.NamedTemporaryFile(prefix="trunkline-busy.") as busy:
         fcntl.flock(busy, fcntl.LOCK_EX)
         os.environ["TRUNKLINE_BUSY"] = busy.name
-        failed, waiting, alone = run_those_that_bear_others(options)
+        failed, waiting, alone = run_those_that_bear_others(options, busy.name)
         fcntl.flock(busy, fcntl.LOCK_UN)
         failed += [it.program for it in waiting if not it.passed()]
         return failed + [program for program in alone if not run_alone(program)]
 
 
-def run_those_that_bear_others(options):
+def run_those_that_bear_others(options, busy):
     """Builds the programs and runs them if they bear others. Gives those that failed, those that wait, and the rest."""
     begun, waiting, alone, libraries = [], [], [], []
     chosen = any(option.split("=")[0] in TARGETS for option in options)
@@ -150,7 +167,7 @@ def run_those_that_bear_others(options):
         try:
             for program in built(options, targets, libraries):
                 if program.name == WAITS:
-                    waiting.append(Waiting(program))
+                    waiting.append(Waiting(program, busy))
                 elif program.name in ALONE:
                     alone.append(program)
                 else:
@@ -161,6 +178,7 @@ def run_those_that_bear_others(options):
         except NotBuilt:
             for it in waiting:
                 it.process.terminate()
+                it.process.wait()
             pool.shutdown(cancel_futures=True)
             raise
     return [program for program, passed in begun if not passed.result()], waiting, alone
