@@ -10,8 +10,8 @@
 //!
 //! # Programs of one's own
 //! [`Rounds`] is the easiest way: whole messages, a round of operations at a time. [`in_rounds`] makes a program of it,
-//! [`together`] runs it in one process, and `examples/rounds.rs` is a whole one. Three rules hold for all nodes (§5 of the
-//! report):
+//! [`together`] runs it in one process, and `examples/rounds.rs` is a whole one. Three rules hold for all nodes (the first
+//! two are §5.1 and §5.2 of the report, the third §5.3):
 //! - All take the same events in the same order: a node may send under several before it receives, and then receives in ascending
 //!   order. With the traditional layer, who has received all of an event has acknowledged all before it.
 //! - Under an event a node sends at most one message to a destination, and receives from one node or, in a crowd, from each

@@ -2,7 +2,7 @@
 //!
 //! Behind the Ethernet header stand two octets, big-endian, with the number of octets that follow: Ethernet fills frames up
 //! to 60 octets. A frame for all nodes is sent once, to a multicast address. The socket takes no other protocol's frames,
-//! so its memory is the careful layer's own pool of buffers (the report's condition for other traffic beside it, §2).
+//! so its memory is the careful layer's own pool of buffers (TR 94-14 §4.1: the condition for other traffic beside it).
 
 use crate::NodesError;
 use crate::address::Address;

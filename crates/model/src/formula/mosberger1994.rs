@@ -21,7 +21,7 @@ pub fn operations(careful: bool) -> Span {
 }
 
 /// Bytes that a sender holds until they are acknowledged if it keeps a path of `rate` bits a second and `delay` one way
-/// busy: twice the product of both (§3: 144 MB at 1 Gbit/s and 600 ms). A careful sender holds none.
+/// busy: twice the product of both (TR 94-14 §2.2: 144 MB at 1 Gbit/s and 600 ms). A careful sender holds none.
 pub fn backup(rate: f64, delay: Span) -> f64 {
     2.0 * rate / 8.0 * delay.as_secs_f64()
 }

@@ -6,17 +6,20 @@ use std::path::{Path, PathBuf};
 use trunkline_study::Source;
 
 /// The reports, by their studies, in the order of the page.
-const REPORTS: [&str; 3] = ["hawley1989", "vandewater1988", "lds2001"];
+const REPORTS: [&str; 5] =
+    ["hawley1989", "vandewater1988", "lds2001", "lambert1987", "mosberger1994"];
 /// The studies of what they left open.
-const BEYOND: [&str; 2] = ["hawley-beyond", "xunet-beyond"];
+const BEYOND: [&str; 4] = ["hawley-beyond", "xunet-beyond", "lambert-beyond", "mosberger-beyond"];
 /// Parts that every study has beside its tables and figures.
 const PARTS: [&str; 2] = ["quotes", "goals"];
 const COLUMNS: usize = 6;
 /// What each report numbers, in the order of [`REPORTS`].
-const NUMBERED: [&[(&str, &str)]; 3] = [
+const NUMBERED: [&[(&str, &str)]; 5] = [
     &[("Figure", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17"), ("Table", "1 2")],
     &[("Figure", "1 2 3 4 5 6 7 8 9 10"), ("Table", "I II III IV"), ("eq.", "1 2 3 4 5 6 7 8 9")],
     &[("Figure", "1 2 3 4 5 6"), ("Table", "1")],
+    &[("Appendix", "I II III IV")],
+    &[("Figure", "1 2 3 4"), ("Table", "1 2 3 4")],
 ];
 
 struct Row {
@@ -108,7 +111,7 @@ fn numbered(section: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for word in section.split([',', ' ']).filter(|word| !word.is_empty()) {
         match word {
-            "Figure" | "Table" | "eq." => kind = Some(word.to_owned()),
+            "Figure" | "Table" | "Appendix" | "eq." => kind = Some(word.to_owned()),
             "Figures" | "Tables" => kind = Some(word.trim_end_matches('s').to_owned()),
             number => found.extend(kind.clone().map(|kind| (kind, number.to_owned()))),
         }

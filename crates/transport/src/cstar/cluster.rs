@@ -8,7 +8,7 @@ use thiserror::Error;
 pub struct Cluster {
     /// Nodes, P.
     pub nodes: u16,
-    /// Receive buffers of each node's adapter, R, of one frame each; 128 on the Medusa adapter (§4).
+    /// Receive buffers of each node's adapter, R, of one frame each; 128 on the Medusa adapter (TR 94-14 §5.3).
     pub receive_buffers: u32,
     /// Fragments that a traditional node holds until they are acknowledged.
     pub send_buffers: u32,

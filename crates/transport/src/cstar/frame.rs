@@ -3,8 +3,8 @@
 use super::{Destination, EventId, Flags, NodeId};
 use bytes::Bytes;
 
-/// A frame of the message layer. Its header has 32 octets (§6 of the reference's layout; the report states only that a
-/// frame has 52 octets beyond its payload, of which 20 are FDDI's).
+/// A frame of the message layer. Its header has 32 octets, a layout of ours: TR 94-14 §6.1 states only that a frame has 52
+/// octets beyond its payload, of which 20 are FDDI's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
     /// What it is.

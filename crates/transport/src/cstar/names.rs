@@ -1,4 +1,4 @@
-//! What a node says to its message layer, and what it hears from it (§2 of the report).
+//! What a node says to its message layer, and what it hears from it (TR 94-14 §5.1).
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Credits: what may be sent, what has come and is done with, and the updates that open windows again (§5).
+//! Credits: what may be sent, what has come and is done with, and the updates that open windows again (TR 94-14 §5.3).
 
 use super::peer::Peer;
 use super::{COPY, Careful};

@@ -1,4 +1,4 @@
-//! Places of nodes in a grid, and the ways between them (§7 of the report: windows by logical distance, and forwarding).
+//! Places of nodes in a grid, and the ways between them (TR 94-14 §7: windows by logical distance, and forwarding).
 //!
 //! The nodes stand in rows, and each row and each column is closed to a ring. A node has windows for those that are a power
 //! of two before or behind it in its row or its column, the nearer the larger; whoever else it sends to is reached over

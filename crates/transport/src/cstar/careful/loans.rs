@@ -1,4 +1,4 @@
-//! Adaptive windows (§7 of the report): buffers beyond the least windows are lent to those that are likely to use them.
+//! Adaptive windows (TR 94-14 §6.2): buffers beyond the least windows are lent to those that are likely to use them.
 //!
 //! Each peer has a [least window](super::CarefulSettings::least_window) for good, with which the protocol makes progress whatever becomes of loans.
 //! The other buffers are a pool. A peer that has used up more than half of what it may send is granted more with its next

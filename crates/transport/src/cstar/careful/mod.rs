@@ -1,4 +1,4 @@
-//! The careful protocol (§5 of the report): it loses nothing itself, on a network that loses nothing.
+//! The careful protocol (TR 94-14 §5.3): it loses nothing itself, on a network that loses nothing.
 //!
 //! Each of R receive buffers is some peer's for good: a node may send ⌊R/P⌋ frames to each other one, its window, and more
 //! when it is granted more. Data leave a window of at least one frame, which only an update may take; an update's buffer

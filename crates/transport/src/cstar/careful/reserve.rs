@@ -1,4 +1,4 @@
-//! Reservation before a large message (§7 of the report, as in NX/2): its sender asks for room, and has it before the data go.
+//! Reservation before a large message (TR 94-14 §7, as in NX/2): its sender asks for room, and has it before the data go.
 //!
 //! The room is of the same pool that [`loans`](super::loans) are of, beside the least windows, and is given in the order of
 //! asking, so that of many large messages for one node some are on their way and not all at once. Each right is for one

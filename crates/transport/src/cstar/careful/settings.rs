@@ -7,7 +7,7 @@ use trunkline_core::Span;
 /// Settings of the careful protocol. The default is what the report describes, made safe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CarefulSettings {
-    /// Data frames carry the grants that are due (§5): "found to be crucial".
+    /// Data frames carry the grants that are due (§5.3, footnote 6).
     pub piggyback: bool,
     /// Takes windows of 2 too, with which nodes can wait for each other for ever: the report's rule as it is printed.
     pub literal: bool,
@@ -19,7 +19,7 @@ pub struct CarefulSettings {
     /// a frame behind which nothing more comes. A peer of which nothing but answers comes is asked again after twice as long
     /// each time, up to a second (or this, if longer), within which, and a round trip, a loss is found. Never if `None`, as in the report.
     pub audit: Option<Span>,
-    /// Windows are of the least size, and what buffers are left is lent to the peers that send most (§7), each loan until it
+    /// Windows are of the least size, and what buffers are left is lent to the peers that send most (§6.2), each loan until it
     /// was not used for so long. Fixed windows of ⌊R/P⌋ if `None`, as in the report.
     pub lease: Option<Span>,
     /// Windows are of the least size, and before a message of so many fragments or more for one node that node is asked for

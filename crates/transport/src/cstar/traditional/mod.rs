@@ -1,4 +1,4 @@
-//! The traditional protocol (§4 of the report): it keeps what it sends until that is acknowledged.
+//! The traditional protocol (TR 94-14 §5.2): it keeps what it sends until that is acknowledged.
 //!
 //! Normally nothing is sent to acknowledge: a frame says up to which event its node has received everything. Only when
 //! buffers for sending run short does a frame ask for an answer. There are no timers for sending. A receiver that sees a
