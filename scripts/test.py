@@ -82,17 +82,27 @@ def begin(program, said=None):
                             stdin=subprocess.DEVNULL, stdout=said, stderr=errors)
 
 
+# Others pass it before they begin, and one that has it to itself keeps them out.
+GATE = threading.Lock()
+# One for each that runs.
+RUNNING = threading.Semaphore(AT_A_TIME)
+
+
 def run_beside(program):
     """Runs a program beside others: what it says is shown when it has ended. True if its tests passed."""
-    UNSHARED.wait()
-    with tempfile.TemporaryFile() as said:
-        passed = begin(program, said).wait() == 0
-        said.seek(0)
-        with SHOWN:
-            heading(program)
-            sys.stdout.buffer.write(said.read())
-            sys.stdout.flush()
-    return passed
+    with GATE:
+        RUNNING.acquire()
+    try:
+        with tempfile.TemporaryFile() as said:
+            passed = begin(program, said).wait() == 0
+            said.seek(0)
+            with SHOWN:
+                heading(program)
+                sys.stdout.buffer.write(said.read())
+                sys.stdout.flush()
+        return passed
+    finally:
+        RUNNING.release()
 
 
 def run_alone(program):
@@ -101,31 +111,37 @@ def run_alone(program):
     return begin(program).wait() == 0
 
 
-# Set unless the end-to-end tests share the machine among each other: no other program is begun then.
-UNSHARED = threading.Event()
-UNSHARED.set()
-
-
 class Waiting:
-    """A program that is begun before others have ended, and waits for that. What it says till then is kept.
+    """A program that begins before others have ended, and then waits for that. What it says till then is kept.
 
-    Some of its tests wait for nobody. When they have ended it writes to the file `busy`, and others are begun again.
+    It begins when those that run have ended. Some of its tests wait for nobody. When they have ended it writes to the file
+    `busy`, and others may begin again.
     """
 
     def __init__(self, program, busy):
         self.program = program
         self.said = tempfile.NamedTemporaryFile(prefix="trunkline-said.")
-        UNSHARED.clear()
-        self.process = begin(program, self.said)
-        threading.Thread(target=self.let_others_begin, args=(busy,), daemon=True).start()
+        self.process = None
+        self.begun = threading.Event()
+        threading.Thread(target=self.keep_others_out, args=(busy,), daemon=True).start()
 
-    def let_others_begin(self, busy):
-        while self.process.poll() is None and not os.path.getsize(busy):
-            time.sleep(LOOK)
-        UNSHARED.set()
+    def keep_others_out(self, busy):
+        with GATE, contextlib.ExitStack() as all_of_them:
+            for _ in range(AT_A_TIME):
+                all_of_them.enter_context(RUNNING)
+            self.process = begin(self.program, self.said)
+            self.begun.set()
+            while self.process.poll() is None and not os.path.getsize(busy):
+                time.sleep(LOOK)
+
+    def end(self):
+        self.begun.wait()
+        self.process.terminate()
+        self.process.wait()
 
     def passed(self):
         """Shows what it has said, and then what it says until it has ended. True if its tests passed."""
+        self.begun.wait()
         heading(self.program)
         ended = False
         with open(self.said.name, "rb") as said:
@@ -177,8 +193,7 @@ def run_those_that_bear_others(options, busy):
                 begun.append((program, pool.submit(run_beside, program)))
         except NotBuilt:
             for it in waiting:
-                it.process.terminate()
-                it.process.wait()
+                it.end()
             pool.shutdown(cancel_futures=True)
             raise
     return [program for program, passed in begun if not passed.result()], waiting, alone
