@@ -3,6 +3,7 @@
 use super::series::{Moments, Series, batch_means};
 use crate::confidence::{CONFIDENCE, mean_interval};
 use crate::spread;
+use crate::stats::place_of;
 use crate::times::{OTHERWISE, TOO_MANY, total};
 use crate::{Estimate, Estimator, Interval, Quantity, Sample, Step};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -199,18 +200,28 @@ impl Streamed {
         (least, all().map(Series::max).fold(f64::NEG_INFINITY, f64::max))
     }
 
-    /// The value that `share` of all do not exceed, to [`DIGITS`] digits; the extremes exactly.
+    /// The value that `share` of all do not exceed, interpolated as by [`crate::quantile`], to [`DIGITS`] digits; the
+    /// extremes exactly.
     pub(crate) fn quantile(&self, quantity: Quantity, share: f64) -> f64 {
         let (least, most) = self.extremes(quantity);
         match share {
             share if share <= 0.0 => least,
             share if share >= 1.0 => most,
             share => {
-                let (at, spread) = (place(quantity), &self.spread[place(quantity)]);
-                let rank = Values::median(spread.quantile(share));
-                (rank as f64 / FINE[at]).clamp(least, most)
+                let (index, fraction) = place_of(self.count as usize, share);
+                let lower = self.ranked(quantity, index);
+                let upper = if fraction > 0.0 { self.ranked(quantity, index + 1) } else { lower };
+                (lower + (upper - lower) * fraction).clamp(least, most)
             }
         }
+    }
+
+    /// The value at `index` of all in ascending order, to [`DIGITS`] digits.
+    fn ranked(&self, quantity: Quantity, index: usize) -> f64 {
+        let at = place(quantity);
+        // Half a rank below the one meant: rounding cannot make it the next.
+        let share = (index as f64 + 0.5) / self.count as f64;
+        Values::median(self.spread[at].quantile(share)) as f64 / FINE[at]
     }
 
     fn series(&self, quantity: Quantity) -> impl Iterator<Item = &Series> + Clone {
