@@ -9,10 +9,10 @@ impl Scenario {
     /// A JSON Schema (draft 2020-12) of the scenario file, made from the same tables by which files are
     /// read. What it cannot say (that names exist, that units are right) is left to the reader.
     pub fn json_schema() -> String {
-        let mut schema = table(&FILE);
+        let mut schema = table(&FILE, "#");
         let mut tables = Vec::new();
         inner_tables(&FILE, &mut tables);
-        let definitions = tables.iter().map(|inner| (slug(inner), table(inner)));
+        let definitions = tables.iter().map(|inner| (slug(inner), table(inner, &place(inner))));
         schema["$defs"] = Value::Object(definitions.collect());
         schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
         schema["title"] = json!("Trunkline scenario");
@@ -36,23 +36,50 @@ fn slug(table: &Table) -> String {
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
 }
 
-fn reference(table: &Table) -> Value {
-    json!({ "$ref": format!("#/$defs/{}", slug(table)) })
+/// The place of a table among the definitions.
+fn place(table: &Table) -> String {
+    format!("#/$defs/{}", slug(table))
 }
 
-fn table(table: &Table) -> Value {
+fn reference(table: &Table) -> Value {
+    json!({ "$ref": place(table) })
+}
+
+/// A table whose schema is at `place`.
+fn table(table: &Table, place: &str) -> Value {
     let entry = |key: &'static Key| (key.name.to_string(), property(table, key));
     let properties: Map<String, Value> = table.keys().map(entry).collect();
     // What some kinds of traffic must have, others may not.
     let required = |key: &&Key| matches!(key.need, Need::Required) && key.only.is_empty();
-    let required: Vec<&str> = table.keys().filter(required).map(|key| key.name).collect();
-    json!({
+    let (spelt, required): (Vec<&str>, Vec<&str>) =
+        table.keys().filter(required).map(|key| key.name).partition(|name| name.contains('_'));
+    let mut schema = json!({
         "type": "object",
         "description": table.help,
         "properties": properties,
         "required": required,
         "additionalProperties": false,
-    })
+    });
+    let spellings: Map<String, Value> =
+        table.names().into_iter().filter_map(|name| spelling(name, place)).collect();
+    if !spellings.is_empty() {
+        schema["patternProperties"] = Value::Object(spellings);
+    }
+    if !spelt.is_empty() {
+        schema["allOf"] = spelt.into_iter().map(either).collect();
+    }
+    schema
+}
+
+/// A pattern for the spellings of a key with `-` for `_`, and what it stands for. Editors complete the properties alone.
+fn spelling(name: &str, place: &str) -> Option<(String, Value)> {
+    let pattern = format!("^{}$", name.replace('_', "[-_]"));
+    name.contains('_').then(|| (pattern, json!({ "$ref": format!("{place}/properties/{name}") })))
+}
+
+/// A key that must be there, in one spelling or the other.
+fn either(name: &str) -> Value {
+    json!({ "anyOf": [{ "required": [name] }, { "required": [name.replace('_', "-")] }] })
 }
 
 /// A key, with all that kinds take under its name.

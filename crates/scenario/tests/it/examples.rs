@@ -65,6 +65,34 @@ fn every_example_fits_the_schema() {
     }
 }
 
+/// The reader takes `-` for `_` in keys, and so does the schema.
+#[test]
+fn every_example_with_dashes_in_its_keys_is_read_and_fits_the_schema() {
+    let schema: Value = serde_json::from_str(&Scenario::json_schema()).unwrap();
+    for name in names() {
+        let text = std::fs::read_to_string(folder().join(format!("{name}.toml"))).unwrap();
+        let file = dashed(toml::Value::Table(toml::from_str(&text).unwrap()));
+        let path = folder().join(format!("{name}.toml"));
+        let cells = Scenario::parse(&toml::to_string(&file).unwrap(), path.to_str().unwrap());
+        cells.unwrap_or_else(|error| panic!("{error}"));
+        let value = serde_json::to_value(file).unwrap();
+        fits(&value, &schema, &name).unwrap_or_else(|problem| panic!("{problem}"));
+    }
+}
+
+/// The same with `-` for `_` in the keys; no example has a name with `_`.
+fn dashed(value: toml::Value) -> toml::Value {
+    match value {
+        toml::Value::Table(table) => {
+            let entries =
+                table.into_iter().map(|(key, value)| (key.replace('_', "-"), dashed(value)));
+            toml::Value::Table(entries.collect())
+        }
+        toml::Value::Array(list) => list.into_iter().map(dashed).collect::<Vec<_>>().into(),
+        other => other,
+    }
+}
+
 #[test]
 fn the_schema_refuses_what_the_reader_refuses() {
     let schema: Value = serde_json::from_str(&Scenario::json_schema()).unwrap();
@@ -90,12 +118,12 @@ fn the_schema_refuses_what_the_reader_refuses() {
 
 /// Checks a value against the keywords of JSON Schema that ours uses.
 fn fits(value: &Value, schema: &Value, path: &str) -> Result<(), String> {
-    Check { definitions: &schema["$defs"] }.fits(value, schema, path)
+    Check { root: schema }.fits(value, schema, path)
 }
 
-/// A schema's definitions, to which its parts refer.
+/// A whole schema, to whose places its parts refer.
 struct Check<'a> {
-    definitions: &'a Value,
+    root: &'a Value,
 }
 
 impl Check<'_> {
@@ -109,8 +137,8 @@ impl Check<'_> {
                     self.members(value, keywords, path)?;
                 }
                 "$ref" => {
-                    let name = wanted.as_str().unwrap().strip_prefix("#/$defs/").unwrap();
-                    self.fits(value, &self.definitions[name], path)?;
+                    let place = wanted.as_str().unwrap().strip_prefix('#').unwrap();
+                    self.fits(value, self.root.pointer(place).unwrap(), path)?;
                 }
                 keyword if !self.holds(value, keyword, wanted) => {
                     return Err(format!("{path}: {value} does not fit {keyword} {wanted}"));
@@ -133,8 +161,10 @@ impl Check<'_> {
                 value.as_array().is_none_or(|it| it.len() as u64 >= wanted.as_u64().unwrap())
             }
             "required" => list().iter().all(|key| value.get(key.as_str().unwrap()).is_some()),
+            "allOf" => list().iter().all(|one| self.fits(value, one, "").is_ok()),
             "anyOf" => list().iter().any(|one| self.fits(value, one, "").is_ok()),
             "additionalProperties"
+            | "patternProperties"
             | "description"
             | "default"
             | "examples"
@@ -160,6 +190,9 @@ impl Check<'_> {
         for (key, value) in value.as_object().into_iter().flatten() {
             let path = format!("{path}.{key}");
             let property = keywords.get("properties").and_then(|it| it.get(key));
+            let patterns = keywords.get("patternProperties").and_then(Value::as_object);
+            let spelt = || patterns?.iter().find(|(pattern, _)| matches(key, pattern));
+            let property = property.or_else(|| Some(spelt()?.1));
             match property.or_else(|| keywords.get("additionalProperties")) {
                 Some(Value::Bool(allowed)) if !allowed => {
                     return Err(format!("{path}: no such property"));
@@ -170,6 +203,12 @@ impl Check<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a key has a pattern's spelling, in which `[-_]` stands for either.
+fn matches(key: &str, pattern: &str) -> bool {
+    let name = pattern.strip_prefix('^').and_then(|it| it.strip_suffix('$')).unwrap();
+    key.replace('-', "_") == name.replace("[-_]", "_")
 }
 
 fn is(value: &Value, sort: &str) -> bool {
