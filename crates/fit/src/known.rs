@@ -2,6 +2,7 @@
 
 use crate::curve::Packets;
 use crate::line::Line;
+use crate::path::FEWEST;
 use crate::steps::Looking;
 use serde::Serialize;
 use trunkline_measure::Interval;
@@ -123,7 +124,10 @@ impl Fitted {
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize)]
 pub enum CannotTell {
     /// Too little was measured for any curve.
-    #[error("cannot tell: {sizes} message sizes are too few; measure at least 4, small and large")]
+    #[error(
+        "cannot tell: {sizes} different message sizes do not do; measure at least {fewest}, small and large",
+        fewest = FEWEST
+    )]
     TooLittle {
         /// Sizes measured.
         sizes: usize,

@@ -65,7 +65,7 @@ pub use loss::{Loss, Share};
 pub use observation::{Exchange, Far, Lost, Observations, Stamp, Way};
 pub use order::Reordering;
 pub use outlier::{OutlierRule, outliers};
-pub use path::PathFit;
+pub use path::{FEWEST, PathFit};
 pub use scenario::{CannotWrite, Over, OverTcp, OverUdp, Wanted, Written};
 pub use sizes::{Ask, Suspects, Sweep};
 pub use steps::{Gap, Looking};

@@ -84,7 +84,7 @@ impl PathFit {
             let turn = known.block.unwrap_or(most.first).max(2);
             levels.retain(|one| one.size <= most.first.saturating_add(turn));
         }
-        let settled = settle(&levels, &found.shape).filter(|_| levels.len() >= 4);
+        let settled = settle(&levels, &found.shape).filter(|_| levels.len() >= FEWEST);
         let Some((curve, shape)) = settled else { return nothing(levels.len(), known) };
         let (levels, curve) = unsettled(levels, curve, &shape);
         let draws = redrawn(&levels, &shape, &mut seed.stream("path fit"));
@@ -134,6 +134,8 @@ fn unsettled(mut levels: Vec<Level>, mut curve: Curve, shape: &Shape) -> (Vec<Le
     (levels, curve)
 }
 
+/// The fewest message sizes of which a path can be told.
+pub const FEWEST: usize = 4;
 /// The number of times that the curve and what it does not explain are brought to agree.
 const ROUNDS: usize = 3;
 /// Levels that tell how far those of their turn lie off.

@@ -6,6 +6,7 @@ use super::target::{Stop, TargetArgs};
 use super::transfers::TransferArgs;
 use crate::failure::Failure;
 use crate::files;
+use crate::options::lasting;
 use crate::progress::Progress;
 use crate::serve::failure;
 use trunkline_core::{Seed, Span};
@@ -44,10 +45,10 @@ pub struct Args {
     #[arg(long, value_name = "BYTES", default_value_t = 64, help_heading = "Messages")]
     size: u32,
     /// Interval between messages
-    #[arg(long, value_name = "TIME", default_value = "20ms", help_heading = "Messages")]
+    #[arg(long, value_name = "TIME", default_value = "20ms", help_heading = "Messages", value_parser = lasting)]
     every: Span,
     /// How long to measure the idle path, before and afterwards
-    #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Messages")]
+    #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Messages", value_parser = lasting)]
     idle: Span,
     /// Seed of the intervals of the result
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Messages")]

@@ -9,10 +9,11 @@ use crate::options::lasting;
 use crate::output;
 use crate::progress::Progress;
 use crate::serve::{failure, tcp_window};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::str::FromStr;
 use trunkline_core::{Seed, Span};
-use trunkline_fit::{Goal, Share};
+use trunkline_fit::{FEWEST, Goal, Share};
 use trunkline_probe::Pace;
 use trunkline_probe::client::Event;
 use trunkline_probe::client::fitting::to_fit;
@@ -68,7 +69,7 @@ struct Messages {
     #[arg(long, value_name = "FROM..TO[:STEP]")]
     sweep: Option<Sweep>,
     /// Send a message at this interval, whether or not answers come
-    #[arg(long, value_name = "TIME", conflicts_with = "poisson")]
+    #[arg(long, value_name = "TIME", conflicts_with = "poisson", value_parser = lasting)]
     every: Option<Span>,
     /// Send messages at random instants (a Poisson process), this many per second on average
     #[arg(long, value_name = "N/s")]
@@ -91,7 +92,8 @@ struct Messages {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Repetition")]
 struct Repetition {
-    /// Messages of each size [default: 100; with --duration or --within no limit]
+    /// Messages of each size [default: 100; with --duration or --within no limit; a search for sizes
+    /// decides itself]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Longest time to send messages
@@ -107,7 +109,7 @@ struct Repetition {
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     max_count: usize,
     /// How long to wait for an answer by datagram
-    #[arg(long, value_name = "TIME", default_value = "2s")]
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = lasting)]
     timeout: Span,
 }
 
@@ -247,10 +249,47 @@ impl Args {
             congestion: messages.congestion.clone(),
             tcp_window: messages.tcp_window,
         };
+        match plan.sweep {
+            Some(_) => self.check_search()?,
+            None => self.check_sizes(&plan.sizes)?,
+        }
         if self.fit.is_some() {
             to_fit(&mut plan);
         }
         Ok(plan)
+    }
+
+    /// A search for sizes begins at one byte, and decides how often it measures each.
+    fn check_search(&self) -> Result<(), Failure> {
+        let given = [
+            ("--count", self.repetition.count.is_some()),
+            ("--within", self.repetition.within.is_some()),
+        ];
+        if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+            return Err(Failure::wrong_use(format!(
+                "{option} has no effect on a search for the sizes at which the delay jumps, which decides how often each \
+                 is measured: leave it out, or give sizes (--sizes, or --sweep with a step)"
+            )));
+        }
+        match self.messages.sweep {
+            Some(Sweep { from, to, .. }) if from > 1 => Err(Failure::wrong_use(format!(
+                "a search for the sizes at which the delay jumps begins at 1 byte, not at {from}: write --sweep 1..{to}, \
+                 or give a step, as in --sweep {from}..{to}:16"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// A fit needs some different sizes.
+    fn check_sizes(&self, sizes: &[u32]) -> Result<(), Failure> {
+        let different = sizes.iter().collect::<BTreeSet<_>>().len();
+        if self.fit.is_none() || different >= FEWEST {
+            return Ok(());
+        }
+        Err(Failure::wrong_use(format!(
+            "--fit needs at least {FEWEST} different sizes, small and large, not {different}: give more, or none, and it \
+             chooses them"
+        )))
     }
 }
 

@@ -175,6 +175,28 @@ fn more_flows_than_flent_has_a_test_for() {
     }
 }
 
+/// What would be ignored, or could not be judged after the measurement.
+#[test]
+fn options_that_a_probe_could_not_heed() {
+    let host = Host::beside();
+    let fit = file("heed.toml", "");
+    for (arguments, words) in [
+        (&["--sweep", "1000..1400"][..], &["1000", "1..1400", "1000..1400:16"][..]),
+        (&["--sweep", "1..1400", "--count", "3"], &["--count", "no effect", "--sizes"]),
+        (&["--fit", &fit, "--within", "5%"], &["--within", "no effect", "--sizes"]),
+        (&["--fit", &fit, "--sizes", "64,64,256,1400"], &["--fit", "at least 4", "not 3"]),
+        (&["--fit", &fit, "--sweep", "1..100:60"], &["--fit", "at least 4", "not 3"]),
+        (&["--every", "0"], &["--every", "no time"]),
+        (&["--timeout", "0s"], &["--timeout", "no time"]),
+    ] {
+        check_refused(&host, &[&["probe", "rtt", "127.0.0.1"], arguments].concat(), 2, words);
+    }
+    for option in ["--every", "--idle"] {
+        let words = [option, "no time"];
+        check_refused(&host, &["probe", "load", "127.0.0.1", option, "0s"], 2, &words);
+    }
+}
+
 #[test]
 fn words_that_nobody_knows() {
     let host = Host::beside();
