@@ -171,6 +171,14 @@ const NEEDS: [(&str, &str); 9] = [
     ("probe", "write trunkline probe rtt HOST, where `trunkline serve` runs"),
 ];
 
+/// Whether all that is missing are options: `--out <DIR>`, not `<FILE>`.
+fn lacks_options_alone(error: &clap::Error) -> bool {
+    let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else {
+        return false;
+    };
+    missing.iter().all(|argument| argument.starts_with("--"))
+}
+
 /// What to write instead of what the command line does not take, if that is known.
 pub fn instead(error: &clap::Error) -> Option<String> {
     let word = |kind| match error.get(kind) {
@@ -198,6 +206,8 @@ pub fn instead(error: &clap::Error) -> Option<String> {
             let text = known.or(file).or_else(study).or_else(program);
             text.map(|text| format!("write {text}"))
         }
+        // What is missing is an option that another needs, and the message names it.
+        ErrorKind::MissingRequiredArgument if lacks_options_alone(error) => None,
         ErrorKind::MissingRequiredArgument
         | ErrorKind::WrongNumberOfValues
         | ErrorKind::TooFewValues => {

@@ -197,6 +197,20 @@ fn options_that_a_probe_could_not_heed() {
     }
 }
 
+/// It is not answered with how to name a file or a host, which is there.
+#[test]
+fn an_option_that_another_needs() {
+    let host = Host::beside();
+    let hops = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/two-hops.toml");
+    for (arguments, missing) in [
+        (&["run", hops, "--resume"][..], "--out <DIR>"),
+        (&["probe", "rtt", "127.0.0.1", "--confidence", "90"], "--within <SHARE%>"),
+    ] {
+        let outcome = check(&host, arguments, 2, &[missing, "--help"]);
+        assert!(!outcome.complaint().contains("write trunkline"), "{outcome:#?}");
+    }
+}
+
 #[test]
 fn words_that_nobody_knows() {
     let host = Host::beside();
