@@ -33,9 +33,9 @@ impl Gain {
     fn step(self, lead: i128) -> i128 {
         // Millionths of a hertz times nanoseconds.
         const UNITS: i128 = 1_000_000_000_000_000;
-        // Of a longer lead nothing more is to be learnt, and the product has to fit.
-        const MOST: i128 = 100_000_000_000;
-        i128::from(self.0) * lead.clamp(-MOST, MOST) * i128::from(CERTAIN) / UNITS
+        let (product, certain) = (i128::from(self.0) * lead, i128::from(CERTAIN));
+        // In two parts, because a long delay times certainty does not fit.
+        product / UNITS * certain + product % UNITS * certain / UNITS
     }
 }
 
@@ -206,6 +206,19 @@ mod tests {
         // 5 ms below it and 5 ms down: as much as that again, downwards: −0.000625 − 0.00625.
         let units = change(Gain(125_000), Gain(1_250_000), ms(15), ms(10), ms(15));
         assert!((units as f64 / CERTAIN as f64 + 0.006_875).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_delay_of_hours_counts_in_full() {
+        // 5000 s above the target at 0.125 Hz, and 200 s down at 1.25 Hz: 625 − 250 = 375.
+        let seconds = Span::from_secs;
+        let units =
+            change(Gain(125_000), Gain(1_250_000), seconds(1), seconds(5001), seconds(5201));
+        assert_eq!(units, 375 * i128::from(CERTAIN));
+        // The longest at the highest gains: 1000 Hz · 2^64 ns, twice.
+        let longest = Span::from_nanos(u64::MAX);
+        let units = change(Gain::MAX, Gain::MAX, Span::ZERO, longest, Span::ZERO);
+        assert_eq!(units / i128::from(CERTAIN), 36_893_488_147_419);
     }
 
     #[test]
