@@ -33,6 +33,8 @@ pub struct Transfer {
     pub acked: f64,
     /// The largest window: the receiver's.
     pub most: f64,
+    /// What the receiver takes before the first ACK, until which no window is scaled (RFC 7323 §2.2).
+    pub unscaled: f64,
     /// Seconds of a round trip without queue.
     pub round: f64,
     /// Connections that begin together, and the seconds from one beginning to the next.
@@ -120,13 +122,12 @@ impl Latency {
 pub fn latency(transfer: &Transfer) -> Latency {
     let mut mean = Latency::default();
     let mut opening = Opening::new(transfer.shared());
-    let (window, left) = (transfer.first.min(transfer.most), transfer.segments);
     let mut start = Start {
-        window,
+        window: transfer.first_block(),
         before: 0.0,
         grew: transfer.growth,
         end: End::No,
-        left,
+        left: transfer.segments,
         alive: 1.0,
         sent: 0,
         rounds: 0.0,
@@ -220,7 +221,7 @@ impl Transfer {
         self.grow(start);
     }
 
-    /// The next round's window, when all segments of this one have been acknowledged.
+    /// The next round's window, when all of this one has been acknowledged. The first may be a part of the sender's.
     fn grow(&self, start: &mut Start) {
         let Start { before, window, .. } = *start;
         if start.end == End::Now {
@@ -228,7 +229,8 @@ impl Transfer {
             return;
         }
         let ended = self.hystart.and_then(|it| it.ends(self, before, window));
-        let next = ended.unwrap_or(window * (1.0 + self.growth)).min(self.most);
+        let unused = if start.sent == 1 { self.first.min(self.most) - window } else { 0.0 };
+        let next = ended.unwrap_or(window * (1.0 + self.growth) + unused).min(self.most);
         start.end = if ended.is_some() { End::Now } else { End::No };
         (start.before, start.grew) = (window, next / window - 1.0);
         start.window = next;
@@ -237,6 +239,13 @@ impl Transfer {
     /// The window when so many of its segments have been acknowledged.
     fn grown(&self, window: f64, acknowledged: f64) -> f64 {
         (window + self.growth * acknowledged.max(0.0)).min(self.most)
+    }
+
+    /// The first window, or the whole segments of it that the receiver takes if it does not take all.
+    fn first_block(&self) -> f64 {
+        let fits = self.segments.min(self.most) <= self.unscaled;
+        let room = if fits { self.most } else { libm::floor(self.unscaled).max(1.0) };
+        self.first.min(room)
     }
 
     /// Segments per second on the connection's part of the line.
@@ -387,6 +396,7 @@ pub(super) mod tests {
             growth: 1.0,
             acked: 2.0,
             most: 1e6,
+            unscaled: 1e6,
             round: 0.1,
             flows: 1,
             apart: 0.0,

@@ -1,6 +1,6 @@
 //! A connection at its beginning: the part of the line and of its buffer that slow start finds.
 
-use super::connection::Law as Algorithm;
+use super::connection::{Law as Algorithm, UNSCALED};
 use super::flow::Greedy;
 use super::message::serves_in_turn;
 use super::share::{Flows, Regime, Share, narrowest};
@@ -212,6 +212,7 @@ impl Beginning {
             growth: 1.0 / f64::from(tcp.slowed_by()),
             acked: f64::from(tcp.acked),
             most: tcp.segments().max(1.0),
+            unscaled: UNSCALED as f64 / payload,
             round,
             flows: self.flows,
             apart: self.apart,

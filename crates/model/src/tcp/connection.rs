@@ -15,7 +15,7 @@ const TIMESTAMPS: u32 = 12;
 /// Octets of the first window at most.
 const FIRST_OCTETS: u32 = 14_600;
 /// The largest window without scaling (RFC 9293 §3.1).
-const UNSCALED: u64 = 65_535;
+pub(super) const UNSCALED: u64 = 65_535;
 
 /// A connection's settings; the profile's if the scenario says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The window with which a transfer begins, in which writes are not gathered.
 
-use super::connection::Connection;
+use super::connection::{Connection, UNSCALED};
 use super::flow::Greedy;
 use trunkline_core::Span;
 use trunkline_transport::tcp::congestion::Counting;
@@ -58,9 +58,9 @@ impl Segments {
     }
 }
 
-/// User bytes of the first window.
+/// User bytes of the first window, which is not scaled.
 fn first_window(tcp: &Connection) -> u64 {
-    u64::from(tcp.first) * u64::from(tcp.payload)
+    (u64::from(tcp.first) * u64::from(tcp.payload)).min(UNSCALED)
 }
 
 /// How often a new connection's window has room for one segment alone before the end of `bytes`: a receiver waits for a second

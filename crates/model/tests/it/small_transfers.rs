@@ -314,3 +314,31 @@ fn a_transfer_that_is_timed_to_its_last_write_is_told() {
         |confirm| notes(confirm).iter().any(|it| it.text.contains("last write returns sooner"));
     assert!(told(false) && !told(true));
 }
+
+/// Until the first acknowledgement no window is scaled, so that a new connection sends no more than 65,535 octets, however many
+/// segments its first window has. The window grows by these.
+#[test]
+fn the_first_flight_fits_an_unscaled_window() {
+    for (mtu, bytes, rounds) in [
+        (9000, 65_000, 1.0),
+        (9000, 67_000, 2.0),
+        (9000, 88_000, 2.0),
+        (9000, 209_000, 2.0),
+        (9000, 230_000, 3.0),
+        (9000, 500_000, 3.0),
+        (9000, 560_000, 4.0),
+        (65_535, 65_000, 1.0),
+        (65_535, 600_000, 2.0),
+        (65_535, 1_500_000, 3.0),
+        (1500, 14_000, 1.0),
+        (1500, 43_000, 2.0),
+    ] {
+        let line = (100_000_000_000, 1_000_000);
+        let mut scenario = transfer(("linux", bytes, 1 << 20), line, "");
+        scenario.mtu = mtu;
+        let (formula, seen) = both(&scenario);
+        let case = format!("{bytes} in packets of {mtu}: {formula} {seen}");
+        assert!((formula / 2.0 / rounds - 1.0).abs() < 0.01, "{case}");
+        assert!((formula / seen - 1.0).abs() < 0.02, "{case}");
+    }
+}
