@@ -107,17 +107,28 @@ fn in_blocks(transport: &Transport) -> Result<(), String> {
     }
 }
 
-/// An end of URP gives up a peer so far away that all its enquiries go before the first answer can come.
+/// An end gives up a peer so far away that no answer can come in time: after all of URP's enquiries, or NETBLT's death timer.
 fn in_time(transport: &Transport, distance: Span) -> Result<(), String> {
-    let Transport::Urp(urp) = transport else { return Ok(()) };
     let enquiries = u64::from(urp::Settings::default().enquiries);
-    let patience = urp.timeout.scaled(enquiries + 1, 1);
-    match distance < patience {
-        true => Ok(()),
-        false => Err(format!(
-            "URP over a round trip of {distance}, for an end gives up after {patience} and {enquiries} enquiries without an answer: give a longer timeout"
-        )),
-    }
+    let (patience, reason) = match transport {
+        Transport::Urp(urp) => {
+            let patience = urp.timeout.scaled(enquiries + 1, 1);
+            let reason = format!(
+                "URP over a round trip of {distance}, for an end gives up after {patience} and {enquiries} enquiries without an answer: give a longer timeout"
+            );
+            (patience, reason)
+        }
+        Transport::Listed(listed) => {
+            let Some(death) = listed.values.time("death") else { return Ok(()) };
+            let name = listed.entry.name;
+            let reason = format!(
+                "{name} over a round trip of {distance}, for each end counts the other as dead after {death}: give a longer death"
+            );
+            (death, reason)
+        }
+        _ => return Ok(()),
+    };
+    if distance < patience { Ok(()) } else { Err(reason) }
 }
 
 fn lossless(link: &LinkSpec) -> bool {

@@ -205,13 +205,30 @@ impl Scenario {
         })
     }
 
-    /// A time-out that is over before an answer can have come sends everything again and again.
+    /// A time-out that is over before an answer can have come sends everything again and again, and a death timer ends all.
     fn hasty(&self, traffic: &Traffic, known: &Ways<'_>) -> Option<String> {
-        let timeout = match &*traffic.transport {
-            Transport::Urp(urp) => urp.timeout,
-            Transport::Listed(listed) => listed.values.time("timeout")?,
-            _ => return None,
+        let times = |key| match &*traffic.transport {
+            Transport::Urp(urp) => Some(urp.timeout).filter(|_| key == "timeout"),
+            Transport::Listed(listed) => listed.values.time(key),
+            _ => None,
         };
+        let consequences = [
+            ("timeout", "everything is sent or asked for again, and a run may take long"),
+            ("death", "both ends give up, and nothing is delivered"),
+        ];
+        consequences.into_iter().find_map(|(key, follows)| {
+            let span = times(key)?;
+            let least = self.least_round_trip(traffic, known)?;
+            (span < least).then(|| {
+                format!(
+                    "transport.{key} = {span} is over before any answer can come, for the way there and back takes {least} at least: {follows}; give a longer one"
+                )
+            })
+        })
+    }
+
+    /// The delays of the way there and back.
+    fn least_round_trip(&self, traffic: &Traffic, known: &Ways<'_>) -> Option<Span> {
         let way = known.route(traffic, 0).ok()?;
         let delay = |over: Over| match over {
             Over::Link { link, reversed } => {
@@ -223,12 +240,7 @@ impl Scenario {
             // How far two stations are from each other is for the medium to say.
             Over::Medium { .. } => Span::ZERO,
         };
-        let least: Span = way.there.into_iter().chain(way.back).map(|hop| delay(hop.over)).sum();
-        (timeout < least).then(|| {
-            format!(
-                "transport.timeout = {timeout} is over before any answer can come, for the way there and back takes {least} at least: everything is sent or asked for again, and a run may take long; give a longer one"
-            )
-        })
+        Some(way.there.into_iter().chain(way.back).map(|hop| delay(hop.over)).sum())
     }
 
     /// Bands count where a discipline has some.

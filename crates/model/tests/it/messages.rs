@@ -1,6 +1,7 @@
 //! Round trips against what is computed by hand.
 
 use crate::common::build::*;
+use crate::processors::listed;
 use proptest::prelude::*;
 use trunkline_core::{Cause, Span};
 use trunkline_engine::EngineName;
@@ -225,6 +226,15 @@ fn an_end_that_gives_up_has_no_round_trip() {
         let run = predict(&net).unwrap();
         assert_eq!(run.traffic[0].samples.is_empty(), !told, "{:?}", run.notes);
         assert_eq!(run.notes.iter().any(|note| note.text.contains("gives up after 31s")), !told);
+    }
+    // NETBLT's death timer.
+    for (seconds, told) in [(299, true), (300, false)] {
+        let mut net = pair(&link(1_000_000, Span::from_secs(seconds)));
+        let netblt = listed("netblt", "interval=1s");
+        net.traffic.push(traffic("bulk", ("a", "b"), bulk(1024), &netblt));
+        let run = predict(&net).unwrap();
+        assert_eq!(run.traffic[0].samples.is_empty(), !told, "{:?}", run.notes);
+        assert_eq!(run.notes.iter().any(|note| note.text.contains("dead after 600s")), !told);
     }
 }
 

@@ -26,7 +26,7 @@ fn timed(size: u32) -> Workload {
     Workload::TimedTransfer { sizes: vec![size], duration: Span::from_secs(1000) }
 }
 
-fn listed(name: &str, settings: &str) -> Transport {
+pub fn listed(name: &str, settings: &str) -> Transport {
     let entry = named(name).unwrap();
     let values = Values::parse(entry.name, entry.keys, settings).unwrap();
     Transport::Listed(Listed { entry, values })

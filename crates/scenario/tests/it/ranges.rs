@@ -151,3 +151,26 @@ fn times_too_short_for_their_traffic_are_told() {
         );
     }
 }
+
+/// Each end of NETBLT would count the other as dead before it can be heard.
+#[test]
+fn a_death_before_any_answer_is_told() {
+    for (delay, death, least) in [
+        ("301s", "", Some(("600s", "602s"))),
+        ("299s", "", None),
+        ("6s", ", death = '10s'", Some(("10s", "12s"))),
+        ("1h", ", death = '7199s'", Some(("7199s", "7200s"))),
+        ("1h", ", death = '3h'", None),
+    ] {
+        let link = format!("delay = '{delay}'");
+        let traffic = format!("kind = 'bulk'\ntransport = {{ kind = 'netblt'{death} }}");
+        let cell = one(&text(&traffic).replace("delay = '10ms'", &link));
+        let found = cell.remarks().iter().map(ToString::to_string).collect::<Vec<_>>();
+        let told = least.map(|(death, least)| {
+            format!(
+                "traffic.t.transport.death = {death} is over before any answer can come, for the way there and back takes {least} at least: both ends give up, and nothing is delivered; give a longer one"
+            )
+        });
+        assert_eq!(found, Vec::from_iter(told), "{delay}{death}");
+    }
+}
