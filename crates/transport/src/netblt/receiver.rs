@@ -242,6 +242,7 @@ impl Receiver {
     fn took(&mut self, now: Time, data: &Data, index: usize, by_itself: bool) {
         self.received.packets += 1;
         self.hear_pace(data.burst);
+        self.guess_pace(self.beginning.lasts(now));
         let place = self.place(self.done + index as u64, data.packet);
         self.tell_law(now, data, by_itself.then_some(place));
         if by_itself {

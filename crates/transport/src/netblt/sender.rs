@@ -34,6 +34,8 @@ struct Outgoing {
     sent: u32,
     /// Whether the receiver has it.
     confirmed: bool,
+    /// Messages about it that came more than once since it has been sent.
+    copies: u32,
 }
 
 /// A data packet to be sent.

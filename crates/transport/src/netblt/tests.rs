@@ -12,6 +12,7 @@ mod caps;
 mod opening;
 mod parity;
 mod short;
+mod slow;
 mod stops;
 
 const PORTS: Ports = Ports { local: 0x4001, foreign: 0x0064 };

@@ -4,7 +4,7 @@
 //! a whole interval later. A packet whose time has not come cannot be missing, however fast the others came.
 
 use super::{Receiver, apart};
-use trunkline_core::Time;
+use trunkline_core::{Span, Time};
 
 /// Spacings of packets that came, after which the next one does not come by itself (a choice).
 const CUT: u64 = 3;
@@ -24,6 +24,11 @@ impl Beginning {
     /// The sender is let send.
     pub fn begins(&mut self, now: Time) {
         self.since.get_or_insert(now);
+    }
+
+    /// The time since the sender was first let send.
+    pub fn lasts(&self, now: Time) -> Span {
+        now.since(self.since.unwrap_or(now))
     }
 
     /// A packet has come that was not asked for again.
@@ -90,7 +95,6 @@ mod tests {
     use super::*;
     use crate::netblt::RateLaw;
     use crate::netblt::wire::{Burst, Data, Dialect, Message, Said, Terms};
-    use trunkline_core::Span;
 
     /// What a receiver asks for, and when, if of the sixteen packets that a sender begins with these come, a millisecond apart, and nothing
     /// behind them. Buffers have 17 packets, and a round trip takes 100 ms.

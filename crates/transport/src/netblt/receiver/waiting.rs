@@ -76,7 +76,8 @@ impl Receiver {
         }
     }
 
-    /// Data packets of RFC 998 tell no pace. As long as nothing is known of it, a sender begins with a train in each round trip.
+    /// Data packets of RFC 998 tell no pace. As long as nothing is known of it, a sender begins with a train in each round trip, which takes
+    /// no longer than until the first packet comes if nothing tells more of it.
     pub(super) fn guess_pace(&mut self, round: Span) {
         if self.dialect.is_classic() && self.told.is_none() {
             self.hear_pace(RateLaw::Adaptive.start(&self.terms, Some(round)).burst);

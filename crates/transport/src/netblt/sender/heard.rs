@@ -44,16 +44,21 @@ impl Sender {
     }
 
     /// An acknowledgement of RFC 998 does not tell what has been sent. If all that told it was lost, the receiver would wait for it as long
-    /// as for a client that fills no buffer. So the end of a buffer that is let be sent, or asked for, again goes again.
+    /// as for a client that fills no buffer. So the end of a buffer that is let be sent, or asked for, again goes again: at once, and then
+    /// ever more seldom, as it may be waiting for a slow line, which copies of it would make slower still.
     fn shows(&mut self, message: &Message) {
         let is_ours = self.dialect.is_classic() && self.pace.is_even();
         if !is_ours || matches!(message.said, Said::Ok { .. }) {
             return;
         }
-        let buffer = self.index(message.buffer).and_then(|it| self.buffers.get(it));
+        let buffer = self.index(message.buffer).and_then(|it| self.buffers.get_mut(it));
         let Some(buffer) = buffer.filter(|it| !it.confirmed) else { return };
         let (Some((bytes, _)), sent) = (buffer.filled, buffer.sent) else { return };
-        if sent == packets(bytes, self.terms.packet) {
+        if sent < packets(bytes, self.terms.packet) {
+            return;
+        }
+        buffer.copies += 1;
+        if buffer.copies.is_power_of_two() {
             self.again.insert((message.buffer, (sent - 1) as u16));
         }
     }
