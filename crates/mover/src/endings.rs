@@ -36,6 +36,24 @@ fn a_refused_transfer_leaves_nothing() {
     }
 }
 
+/// A path may be longer than a refusal: the sender is told the cause and what to do all the same.
+#[test]
+fn a_refusal_of_a_long_path_has_its_cause() {
+    let (dir, ..) = places(0);
+    let (tree, inbox) = (dir.path().join("tree"), dir.path().join("inbox"));
+    let below = Path::new(&"d".repeat(200)).join("e".repeat(200));
+    for (top, data) in [(&tree, "mine"), (&inbox.join("tree"), "another's")] {
+        fs::create_dir_all(top.join(&below)).unwrap();
+        fs::write(top.join(&below).join("file"), data).unwrap();
+    }
+    let there = There::start(&inbox, key(), false);
+    let sent = send(&options(&tree, there.address, key()), &Control::default(), &mut |_| {});
+    let told = there.end().unwrap_err().to_string();
+    let (_, cause) = told.split_once("/file ").unwrap();
+    let heard = sent.unwrap_err().to_string();
+    assert!(heard.ends_with(&format!("/file {cause}")), "{heard}");
+}
+
 /// Who mends the cause of a refusal and sends again is served by a receiver that goes on, however soon that is. (Until the refusal
 /// was forgotten it was told again, and nothing was looked at.)
 #[test]

@@ -12,6 +12,21 @@ use trunkline_transport::netblt::wire::MOST_TEXT as MOST;
 pub const STOPPED: &str = "the receiver was stopped; it can go on later";
 /// What a receiver answers to words of a later version.
 pub const UNKNOWN: &str = "it says what this end does not know";
+/// Octets of a reason's beginning that are said if all of it is too long (a choice).
+const BEGINNING: usize = 60;
+
+/// A reason as it is said to the other end. One that is too long, as of a long path, lacks some of its middle: the cause and what to do
+/// stand at its end.
+pub fn reason(why: &str) -> Vec<u8> {
+    if why.len() <= MOST {
+        return why.into();
+    }
+    let is_between = |at: &usize| why.is_char_boundary(*at);
+    let end = (0..=BEGINNING).rev().find(is_between).unwrap_or_default();
+    let least = why.len() + end + "…".len() - MOST;
+    let start = (least..why.len()).find(is_between).unwrap_or(why.len());
+    format!("{}…{}", &why[..end], &why[start..]).into_bytes()
+}
 
 /// What a sender says as it opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -267,6 +282,20 @@ mod tests {
         let short = |manifest| Offer { identity: [0; 32], manifest, cut, unfilled: true }.short();
         let found = [0, 1, 100, 101, 250].map(short);
         assert_eq!(found, [None, Some((0, 1)), Some((0, 100)), Some((1, 1)), Some((2, 50))]);
+    }
+
+    #[test]
+    fn a_long_reason_keeps_its_beginning_and_its_end() {
+        assert_eq!(reason("a disk is full"), b"a disk is full");
+        assert_eq!(reason(&"x".repeat(MOST)), "x".repeat(MOST).as_bytes());
+        for name in ["n", "é", "€"] {
+            let path = name.repeat(MOST);
+            let said = reason(&format!("inbox/{path} exists: move it away"));
+            let said = String::from_utf8(said).unwrap();
+            assert!(said.len() <= MOST && said.len() > MOST - 6, "{}", said.len());
+            assert!(said.starts_with("inbox/") && said.contains('…'), "{said}");
+            assert!(said.ends_with(" exists: move it away"), "{said}");
+        }
     }
 
     #[test]

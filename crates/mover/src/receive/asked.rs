@@ -4,10 +4,10 @@ use super::{End, Failed, MOST_COPIES, MOST_MANIFEST, MOST_PAST, Pending, REREAD,
 use crate::desk::Task;
 use crate::incoming::{Current, Stream};
 use crate::story::Receiving;
-use crate::words::{Answer, Ask, Offer, UNKNOWN};
+use crate::words::{Answer, Ask, Offer, UNKNOWN, reason};
 use crate::{CHUNK, Cut, PACKET};
 use trunkline_core::{Span, Time};
-use trunkline_transport::netblt::wire::{Burst, Dialect, MOST_TEXT, Packet, Ports, Terms};
+use trunkline_transport::netblt::wire::{Burst, Dialect, Packet, Ports, Terms};
 use trunkline_transport::netblt::{Connection, Habits, Limits, RateLaw};
 
 impl End {
@@ -47,8 +47,7 @@ impl End {
         if let Some(Failed { why, until, .. }) = &mut self.failed {
             // The sender knows; it may ask once more if this gets lost.
             *until = (*until).min(now + SOON);
-            let mut why = why.to_string().into_bytes();
-            why.truncate(MOST_TEXT);
+            let why = reason(&why.to_string());
             self.past.pop_back();
             return self.tell_guest(guest, ports, &Packet::Refused(why), &[]);
         }

@@ -4,8 +4,8 @@ use super::End;
 use crate::MoverError;
 use crate::incoming::Current;
 use crate::story::Got;
-use crate::words::{Answer, STOPPED};
-use trunkline_transport::netblt::wire::{MOST_TEXT, Packet};
+use crate::words::{Answer, STOPPED, reason};
+use trunkline_transport::netblt::wire::Packet;
 
 /// How often a sender that waits for the end is told that there is none now: this end goes and cannot say it again (a choice).
 const FAREWELLS: usize = 3;
@@ -30,8 +30,7 @@ impl End {
 
     /// Tells whoever is there that this end goes, and why.
     pub(super) fn give_up(&mut self, why: &str) {
-        let mut why = why.as_bytes().to_vec();
-        why.truncate(MOST_TEXT);
+        let why = reason(why);
         let now = self.link.now();
         if let Some(Current { guest, connection, .. }) = &mut self.current {
             let (guest, ports) = (*guest, connection.ports());
