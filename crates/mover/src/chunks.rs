@@ -218,20 +218,54 @@ impl Progress<'_> {
 mod tests {
     use super::*;
 
+    fn progress<'a>(moved: &'a mut u64, tell: &'a mut dyn FnMut(&Sending)) -> Progress<'a> {
+        let (verified, unread, all) = (0, 0, 150);
+        let (began, told) = (Time::ZERO, Time::ZERO);
+        Progress { confirmed: 0, all, moved, verified, unread, began, told, tell }
+    }
+
+    /// The octets of the buffers with a list of 250 octets, and whether each is the last, in a job of these chunks with or without a root.
+    fn heads(filling: Head, list: Vec<u64>, has_root: bool) -> Vec<(usize, bool)> {
+        let (octets, cut) = ([7; 250], Cut { chunk: 50, each: 2 });
+        let job = Job { list, rest: has_root.then(Vec::new), cut };
+        let (_to, read) = std::sync::mpsc::sync_channel(1);
+        let (spare, _spare) = std::sync::mpsc::channel();
+        let (mut moved, mut hashes, tell) = (0, [None; 3], &mut |_: &Sending| ());
+        let mut chunks = Chunks {
+            head: Some((Octets::new(&octets, cut.buffer()), filling)),
+            heads: 3,
+            job: &job,
+            read,
+            spare,
+            hashes: &mut hashes,
+            progress: progress(&mut moved, tell),
+            taken: 0,
+            waiting: None,
+        };
+        let all: Vec<Loaded> = std::iter::from_fn(|| chunks.next().unwrap()).collect();
+        let zeros = all.iter().flat_map(|it| &it.data).skip(octets.len());
+        assert!(zeros.copied().all(|it| it == 0));
+        all.iter().map(|it| (it.data.len(), it.last)).collect()
+    }
+
+    /// A receiver of an earlier version knows no buffer that is shorter than others but the last: zeros fill the list's up, unless nothing
+    /// follows it.
+    #[test]
+    fn the_end_of_a_list_is_filled_up_for_earlier_versions() {
+        let all = |last, is_last| vec![(100, false), (100, false), (last, is_last)];
+        for (list, has_root) in [(vec![0, 1, 2], true), (vec![0], false), (vec![], true)] {
+            assert_eq!(heads(Head::Filled, list.clone(), has_root), all(100, false));
+            assert_eq!(heads(Head::Unfilled, list, has_root), all(50, false));
+        }
+        assert_eq!(heads(Head::Filled, vec![], false), all(50, true));
+    }
+
     /// If the receiver has lost what it had, more is moved than there is.
     #[test]
     fn progress_goes_on_if_more_is_moved_than_there_is() {
         let (mut moved, mut told) = (100, Vec::new());
-        let mut progress = Progress {
-            confirmed: 0,
-            all: 150,
-            moved: &mut moved,
-            verified: 0,
-            unread: 0,
-            began: Time::ZERO,
-            told: Time::ZERO,
-            tell: &mut |what| told.push(what.clone()),
-        };
+        let tell = &mut |what: &Sending| told.push(what.clone());
+        let mut progress = progress(&mut moved, tell);
         progress.confirmed(150);
         progress.tell(Time::ZERO + TELL, (10, 1));
         (progress.verified, progress.unread) = (30, 40);
