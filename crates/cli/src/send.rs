@@ -179,9 +179,12 @@ pub fn words(what: &Sending, to: &str) -> String {
             let noun = if *entries == 1 { "entry" } else { "entries" };
             format!("scan: {entries} {noun}, {}", amount(*bytes))
         }
-        Sending::Connect { seconds } if *seconds < 2.0 => format!("connect: calling {to}"),
-        Sending::Connect { seconds } => {
-            format!("connect: {to} has not answered for {seconds:.0} s; waiting (Ctrl-C ends it)")
+        Sending::Connect { seconds, .. } if *seconds < 2.0 => format!("connect: calling {to}"),
+        Sending::Connect { seconds, why } => {
+            let why = why.as_ref().map_or_else(String::new, |it| format!(" ({it})"));
+            format!(
+                "connect: {to} has not answered for {seconds:.0} s{why}; waiting (Ctrl-C ends it)"
+            )
         }
         Sending::Send { confirmed, bytes, moved, seconds, again } => {
             let again = if *again > 0.0005 {

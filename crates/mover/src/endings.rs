@@ -54,6 +54,27 @@ fn a_refusal_of_a_long_path_has_its_cause() {
     assert!(heard.ends_with(&format!("/file {cause}")), "{heard}");
 }
 
+/// Where nobody listens the host says so, and whoever waits is told that, not only that nobody has answered.
+#[test]
+fn who_calls_a_closed_port_is_told_so() {
+    let (_dir, file, _) = places(1);
+    let closed = std::net::UdpSocket::bind(local()).unwrap();
+    let to = closed.local_addr().unwrap();
+    drop(closed);
+    let (control, mut told) = (Control::default(), None);
+    let tell = &mut |what: &Sending| {
+        if let Sending::Connect { seconds, why } = what
+            && (why.is_some() || *seconds > 20.0)
+        {
+            told.clone_from(why);
+            control.stop();
+        }
+    };
+    send(&options(&file, to, key()), &control, tell).unwrap_err();
+    let why = told.expect("a reason");
+    assert!(why.contains("refused"), "{why}");
+}
+
 /// Who mends the cause of a refusal and sends again is served by a receiver that goes on, however soon that is. (Until the refusal
 /// was forgotten it was told again, and nothing was looked at.)
 #[test]

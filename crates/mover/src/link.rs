@@ -67,6 +67,8 @@ pub struct Link {
     pub was_too_long: bool,
     /// Whether a host has said by ICMP that nobody listens there.
     was_turned_away: Cell<bool>,
+    /// Why what was sent last did not get there, if anybody has said, and nothing has come since.
+    trouble: Cell<Option<Errno>>,
 }
 
 impl Link {
@@ -115,6 +117,7 @@ impl Link {
             carried,
             was_too_long: false,
             was_turned_away: Cell::new(false),
+            trouble: Cell::new(None),
         })
     }
 
@@ -123,8 +126,7 @@ impl Link {
         let _ = self.state.enable_transport_errors(UdpSockRef::from(&self.socket));
     }
 
-    /// Takes in what ICMP has told of datagrams sent before: a call of the socket fails for it, and nothing else is wrong. Answers whether
-    /// it has told anything. Which length a path takes it may tell, and is not asked.
+    /// Takes in what ICMP has told of datagrams sent before, for which a call of the socket fails. Answers whether it has told anything.
     fn hear_icmp(&self) -> bool {
         use TransportErrorPayload::{TooBig, Unreachable};
         let mut has_told = false;
@@ -133,6 +135,7 @@ impl Link {
             if matches!(errno, Errno::CONNREFUSED | Errno::NOPROTOOPT) {
                 self.was_turned_away.set(true);
             }
+            self.trouble.set(matches!(told.payload, Unreachable).then_some(errno));
             // Others are of this host's own doing.
             has_told |= matches!(told.payload, TooBig { .. } | Unreachable);
         }
@@ -142,6 +145,11 @@ impl Link {
     /// Whether a host has said since the last question that nobody listens where datagrams went.
     pub fn take_turned_away(&self) -> bool {
         self.was_turned_away.take()
+    }
+
+    /// Why what was sent last did not get there, if this host or another has said, and nothing has come since.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.get().map(|it| io::Error::from(it).to_string())
     }
 
     /// Its own address; without UDP the port is 0.
@@ -220,7 +228,9 @@ impl Link {
                 }
                 Err(_) if self.hear_icmp() && Instant::now() < until => {}
                 Err(error) => {
-                    self.was_too_long |= Errno::from_io_error(&error) == Some(Errno::MSGSIZE);
+                    let errno = Errno::from_io_error(&error);
+                    self.was_too_long |= errno == Some(Errno::MSGSIZE);
+                    self.trouble.set(errno.filter(|it| *it != Errno::MSGSIZE));
                     // A path that is away for a while is no reason to give up: the receiver asks again.
                     tracing::debug!(%error, to = %destination, "datagrams were not taken");
                     break self.carried.refused += self.count as u64;
@@ -255,6 +265,7 @@ impl Link {
                 _ => return Err(MoverError::system("cannot receive")(error)),
             },
         };
+        self.trouble.set(None);
         let (now, today) = (self.now(), SystemTime::now().duration_since(UNIX_EPOCH).ok());
         for (meta, octets) in meta.iter().zip(self.inbox.chunks(ROOM)).take(count) {
             let at = now.before(waited(today, meta.timestamp).min(self.nap.scaled(2, 1)));

@@ -196,7 +196,7 @@ fn a_sender_may_be_seen_at_another_port() {
     let path = PathTo::new(there.address, usize::MAX);
     let (mut calls, mut has_moved) = (0, false);
     let tell = &mut |what: &Sending| match what {
-        Sending::Connect { seconds } if *seconds < 0.5 => calls += 1,
+        Sending::Connect { seconds, .. } if *seconds < 0.5 => calls += 1,
         Sending::Send { confirmed, .. } if *confirmed > 0 && !has_moved => {
             has_moved = true;
             path.moves.store(true, Ordering::Relaxed);

@@ -56,6 +56,9 @@ pub enum Sending {
     Connect {
         /// Seconds since the first call.
         seconds: f64,
+        /// Why calls do not get there, if anybody has said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
     },
     /// It sends. All that is confirmed is in the receiver's hands.
     Send {
@@ -232,11 +235,11 @@ impl Mover<'_> {
         first: Option<(&[u8], bool)>,
     ) -> Result<Session, MoverError> {
         let (tell, mut last) = (&mut self.tell, -1.0);
-        self.flow.meet(secret, first, &mut |waited| {
+        self.flow.meet(secret, first, &mut |waited, why| {
             let seconds = waited.as_secs_f64().floor();
             if seconds > last {
                 last = seconds;
-                tell(&Sending::Connect { seconds });
+                tell(&Sending::Connect { seconds, why });
             }
         })
     }

@@ -75,7 +75,7 @@ impl Flow<'_> {
         &mut self,
         secret: &Secret,
         first: Option<(&[u8], bool)>,
-        told: &mut dyn FnMut(Span),
+        told: &mut dyn FnMut(Span, Option<String>),
     ) -> Result<Session, MoverError> {
         let begun = self.link.now();
         let is_long = first.is_some_and(|(_, is_long)| is_long);
@@ -88,7 +88,9 @@ impl Flow<'_> {
             self.check_stop()?;
             let now = self.link.now();
             self.call(&mut caller, now, &mut said);
-            told(now.since(begun));
+            // Of one place among several it tells nothing of the others.
+            let why = self.link.trouble().filter(|_| self.places.len() == 1);
+            told(now.since(begun), why);
             if let Some(Met { mut session, opened, round }) = self.listen(&mut caller, now)? {
                 // What the path did not take while a session ended may have been its outage.
                 self.packet = PACKETS[0];
