@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use trunkline_core::{Span, Time};
 use trunkline_transport::cstar::{
-    Blocked, BufferId, Counters, EventId, Failure, Fragment, Frame, Layer, Memory, NodeId, Source,
-    Tally,
+    Blocked, BufferId, Counters, Delivery, EventId, Failure, Fragment, Frame, Layer, Memory,
+    NodeId, Source, Tally,
 };
 
 /// A node of a cluster at work.
@@ -267,6 +267,14 @@ impl Node {
     /// Why it cannot go on.
     pub fn failure(&self) -> Option<&Failure> {
         self.layer.failure()
+    }
+
+    /// What its program has just received, if that was its last operation.
+    pub fn received(&self) -> Option<&Delivery> {
+        match &self.pending {
+            Pending::Ask(Outcome::Received(delivery)) => Some(delivery),
+            _ => None,
+        }
     }
 
     /// Whether its program has ended.

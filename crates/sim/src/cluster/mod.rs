@@ -7,6 +7,8 @@ mod collect;
 mod machine;
 mod passing;
 mod path;
+#[cfg(test)]
+mod tests;
 mod world;
 
 use crate::SimError;

@@ -2,7 +2,7 @@
 
 use super::machine::Places;
 use super::path::{Era, Path};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use trunkline_core::{Cause, Time};
 use trunkline_transport::cstar::{EventId, Frame, Grid, NodeId};
 
@@ -13,8 +13,8 @@ type Key = (NodeId, EventId, u32, Option<NodeId>);
 #[derive(Debug, Default)]
 pub(super) struct Passing {
     frames: BTreeMap<Key, Way>,
-    /// Those under interrupt, in the order of their interrupts; `None` for an interrupt by something else.
-    under_interrupt: VecDeque<Option<Key>>,
+    /// The one whose interrupt is under way.
+    under_interrupt: Option<Key>,
 }
 
 #[derive(Debug)]
@@ -22,8 +22,6 @@ struct Way {
     path: Path,
     /// Frames that will still be sent of it.
     left: usize,
-    /// Whether its interrupt is done, so that it waits for windows only.
-    waits: bool,
 }
 
 fn key(frame: &Frame) -> Key {
@@ -33,28 +31,22 @@ fn key(frame: &Frame) -> Key {
 }
 
 impl Passing {
-    /// A frame has come to `me`; its interrupt follows.
+    /// The interrupt by a frame that has come to `me` begins.
     pub fn comes(&mut self, grid: Grid, me: NodeId, frame: &Frame, path: &Path) {
         let left = grid.onward(me, frame.origin(), frame.target()).count();
         let passes = left > 0 && !frame.kind.is_control();
         let key = passes.then(|| key(frame));
         if let Some(key) = key {
-            self.frames.insert(key, Way { path: path.clone(), left, waits: false });
+            self.frames.insert(key, Way { path: path.clone(), left });
         }
-        self.under_interrupt.push_back(key);
+        self.under_interrupt = key;
     }
 
-    /// An interrupt by something else follows.
-    pub fn other_interrupt(&mut self) {
-        self.under_interrupt.push_back(None);
-    }
-
-    /// The oldest interrupt is done.
+    /// The interrupt under way is done. What has come waits for windows from now on.
     pub fn interrupted(&mut self, era: Era, now: Time, places: &Places) {
-        let key = self.under_interrupt.pop_front().flatten();
+        let key = self.under_interrupt.take();
         if let Some(way) = key.and_then(|key| self.frames.get_mut(&key)) {
             way.path.mark(era, now, places.processor, Cause::Host);
-            way.waits = true;
         }
     }
 
@@ -67,10 +59,7 @@ impl Passing {
         let way = self.frames.get_mut(&key)?;
         way.left -= 1;
         let mut path = way.path.clone();
-        match way.waits {
-            true => path.mark(era, now, places.window, Cause::Window),
-            false => path.mark(era, now, places.processor, Cause::Host),
-        }
+        path.mark(era, now, places.window, Cause::Window);
         if way.left == 0 {
             self.frames.remove(&key);
         }

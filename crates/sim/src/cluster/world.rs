@@ -1,6 +1,6 @@
 //! The nodes of a cluster, their medium, and the loop that drives them.
 
-use super::machine::{Machine, Places, Sent, interrupt_cost};
+use super::machine::{Interrupt, Machine, Places, Sent, interrupt_cost};
 use super::path::{Era, cut};
 use crate::hosts::serial::Done;
 use crate::network::wheel::{Handle, Wheel};
@@ -80,12 +80,13 @@ impl<'a> Cluster<'a> {
         let mut events = Wheel::new();
         let entry = events.enlist(Due::Medium);
         let grid = grid(spec);
-        let machine = |(mut node, name): (Node, &String)| {
+        let machine = |((me, mut node), name): ((u16, Node), &String)| {
             node.record(if spec.record > 0 { MOST_RECORDS } else { 0 });
             let chance = spec.loss.as_f64() > 0.0;
             let stream = || Box::new(scenario.seed.stream(&format!("{name} loss")));
-            let passing = grid.map(|_| Box::default());
-            Machine { passing, ..Machine::new(node, chance.then(stream)) }
+            let mut machine = Machine::new(NodeId(me), node, chance.then(stream));
+            machine.passing = grid.map(|_| Box::default());
+            machine
         };
         Cluster {
             spec,
@@ -95,7 +96,7 @@ impl<'a> Cluster<'a> {
             events,
             entry,
             due: Time::NEVER,
-            machines: std::iter::zip(nodes, &names).map(machine).collect(),
+            machines: (0..).zip(nodes).zip(&names).map(machine).collect(),
             era: Era::FIRST,
             places: Places { processor: place, window: place + 1, medium: place + 2 },
             samples: Samples::new(scenario.samples, scenario.seed, false),
@@ -167,7 +168,7 @@ impl<'a> Cluster<'a> {
             let (now, ended) = (self.now, machine.node.has_ended());
             match machine.node.step(now) {
                 Step::Worked(spent) => {
-                    machine.goes_on(self.era, now, &self.places, spent.received > 0);
+                    machine.goes_on(self.era, now, &self.places);
                     self.idle = 0;
                     self.take_laps(index);
                     if self.works(index, &spent) {
@@ -211,7 +212,7 @@ impl<'a> Cluster<'a> {
     /// A node waits. What it found out meanwhile may have to be sent.
     fn waits(&mut self, index: usize, waiting: Waiting, spent: &Spent) {
         let machine = &mut self.machines[index];
-        machine.waits.get_or_insert(waiting);
+        machine.waits_for(waiting);
         let cost = machine.cost(&self.spec.costs, spent);
         machine.processor.occupy(self.now, cost);
         self.flush(index);
@@ -229,48 +230,62 @@ impl<'a> Cluster<'a> {
         machine.promise = None;
         machine.path.mark(self.era, self.now, self.places.processor, Cause::Host);
         machine.processor.occupy(self.now, std::mem::take(&mut machine.clean_up));
-        self.flush(index);
-        self.step(index);
+        // An interrupt at this very instant comes first: what it has to send is not due yet.
+        machine.stepped = machine.is_interrupted();
+        if !machine.stepped {
+            self.flush(index);
+            self.step(index);
+        }
     }
 
-    /// An interrupt is done: what came with it is sent for, and the program goes on if it waited for it.
-    fn interrupted(&mut self, index: usize) {
-        let (era, now, place) = (self.era, self.now, self.places.processor);
+    /// Something wants a node's processor. Nothing of it is known until those are done that did before.
+    fn wants(&mut self, index: usize, interrupt: Interrupt) {
         let machine = &mut self.machines[index];
-        if let Some((path, _)) = &mut machine.latest {
-            path.mark(era, now, place, Cause::Host);
+        machine.interrupts.push_back(interrupt);
+        if !machine.is_interrupted() {
+            self.serve(index);
         }
-        if let Some(passing) = &mut machine.passing {
-            passing.interrupted(era, now, &self.places);
-        }
-        self.flush(index);
-        self.resume(index);
     }
 
-    fn resume(&mut self, index: usize) {
-        if self.machines[index].waits.is_some() && self.machines[index].promise.is_none() {
+    /// Begins the next interrupt. Whether there is one.
+    fn serve(&mut self, index: usize) -> bool {
+        let machine = &mut self.machines[index];
+        let Some(tally) = machine.serve(self.grid, self.now) else { return false };
+        let cost = interrupt_cost(&self.spec.costs, &tally);
+        match machine.processor.interrupt(self.now, cost) {
+            Done::Now => self.interrupted(index),
+            Done::At(at) => self.at(at, Due::Interrupt(index as u32)),
+            Done::Promised(promise) => self.at(promise.at, Due::Interrupt(index as u32)),
+        }
+        true
+    }
+
+    /// An interrupt is done: what came with it is sent for. Behind the last the program goes on if it waited.
+    fn interrupted(&mut self, index: usize) {
+        let machine = &mut self.machines[index];
+        machine.served(self.era, self.now, &self.places);
+        self.flush(index);
+        if self.serve(index) {
+            return;
+        }
+        let machine = &mut self.machines[index];
+        let stepped = std::mem::take(&mut machine.stepped);
+        if stepped || machine.waits.is_some() && machine.promise.is_none() {
             self.step(index);
         }
     }
 
     fn deadline(&mut self, index: usize) {
         let machine = &mut self.machines[index];
-        machine.deadline = None;
         if machine.node.deadline().is_some_and(|deadline| deadline <= self.now) {
-            let tally = machine.node.expire(self.now);
-            let cost = interrupt_cost(&self.spec.costs, &tally);
-            machine.latest = None;
-            machine.passing.iter_mut().for_each(|it| it.other_interrupt());
-            return self.interrupt(index, cost);
+            if !machine.has_timer() {
+                self.wants(index, Interrupt::Timer);
+            }
+            return;
         }
-        self.flush(index);
-    }
-
-    fn interrupt(&mut self, index: usize, cost: Span) {
-        match self.machines[index].processor.interrupt(self.now, cost) {
-            Done::Now => self.interrupted(index),
-            Done::At(at) => self.at(at, Due::Interrupt(index as u32)),
-            Done::Promised(promise) => self.at(promise.at, Due::Interrupt(index as u32)),
+        machine.deadline = None;
+        if !machine.is_interrupted() {
+            self.flush(index);
         }
     }
 
@@ -346,13 +361,7 @@ impl<'a> Cluster<'a> {
             false => self.delivered += frame.data.len() as u64,
         }
         path.crossed(self.era, self.now, self.places.medium, &ledger);
-        if let (Some(grid), Some(passing)) = (self.grid, &mut machine.passing) {
-            passing.comes(grid, NodeId(index as u16), &frame, &path);
-        }
-        machine.latest = Some((path, again));
-        let tally = machine.node.arrive(self.now, frame);
-        let cost = interrupt_cost(&self.spec.costs, &tally);
-        self.interrupt(index, cost);
+        self.wants(index, Interrupt::Frame(Sent { frame, path }));
     }
 
     /// Sees to it that the medium's one event is at the instant at which it next needs attention.
