@@ -43,6 +43,8 @@ pub(super) struct Machine {
     /// The end of the step under way, and what is to be done behind what it sends.
     pub promise: Option<Promise>,
     pub clean_up: Span,
+    /// Whether that step sends.
+    pub sends: bool,
     pub waits: Option<Waiting>,
     /// When the timer of its layer is set.
     pub deadline: Option<Time>,
@@ -71,6 +73,7 @@ impl Machine {
             processor: Serial::default(),
             promise: None,
             clean_up: Span::ZERO,
+            sends: false,
             waits: None,
             deadline: None,
             path: Path::new(),
@@ -92,6 +95,12 @@ impl Machine {
             + costs.receive.scaled(u64::from(spent.received), 1)
             + operations(costs, &spent.tally)
             + costs.of(&spent.work)
+    }
+
+    /// The next frame that goes. While its program is sending none does: what comes up meanwhile has its number behind that
+    /// of the fragment, and must not overtake it.
+    pub fn transmit(&mut self, now: Time) -> Option<Frame> {
+        if self.sends { None } else { self.node.transmit(now) }
     }
 
     /// Whether an interrupt is under way.

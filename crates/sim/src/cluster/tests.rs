@@ -93,3 +93,13 @@ fn the_path_is_that_of_the_fragment_waited_for() {
     assert_eq!(booked.iter().map(|it| it.1).sum::<u64>(), 204_480);
     assert_eq!(booked, of_two);
 }
+
+/// Node 0 sends from 30 us on, which takes 50 us, and is interrupted at 54.48 us for 100 us: its word leaves at 180 us.
+#[test]
+fn a_frame_leaves_when_its_sending_is_done() {
+    let zero = [Op::Begin, micros(30), word(1, 0), receive(1, 2), Op::Lap(4)];
+    let answer = [receive(0, 0), word(0, 2)];
+    let sample = lap("'careful'", "send = '50us'", [&zero, &answer, &[word(0, 1)], &[]]);
+    let hop = 4_480 + 100_000;
+    assert_eq!(sample.delay().as_nanos(), 180_000 + hop + 50_000 + hop);
+}

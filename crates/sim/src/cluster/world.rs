@@ -203,6 +203,7 @@ impl<'a> Cluster<'a> {
             }
             Done::Promised(promise) => {
                 machine.promise = Some(promise);
+                machine.sends = spent.sent > 0;
                 self.at(promise.at, Due::Step(index as u32));
                 true
             }
@@ -228,6 +229,7 @@ impl<'a> Cluster<'a> {
         }
         self.events.give_back(entry);
         machine.promise = None;
+        machine.sends = false;
         machine.path.mark(self.era, self.now, self.places.processor, Cause::Host);
         machine.processor.occupy(self.now, std::mem::take(&mut machine.clean_up));
         // An interrupt at this very instant comes first: what it has to send is not due yet.
@@ -296,7 +298,7 @@ impl<'a> Cluster<'a> {
 
     /// Sends what a node's layer has to send, sets its timer, and sees whether it has failed.
     fn flush(&mut self, index: usize) {
-        while let Some(frame) = self.machines[index].node.transmit(self.now) {
+        while let Some(frame) = self.machines[index].transmit(self.now) {
             self.send(index, frame);
         }
         let machine = &mut self.machines[index];
