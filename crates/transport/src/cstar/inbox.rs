@@ -14,6 +14,8 @@ pub(super) struct Inbox {
     slots: VecDeque<Slot>,
     /// Places for further events, empty: their memory is used again.
     spare: Vec<Slot>,
+    /// The event that was received to its end last, and of whom.
+    done: Option<(EventId, Source)>,
 }
 
 /// An event under which something has come.
@@ -59,7 +61,7 @@ pub(super) struct Stored {
 pub(super) enum Put {
     /// It is stored.
     New,
-    /// It has come before.
+    /// It has come before, or its sender's message under the event that was received last is at its end.
     Copy,
     /// It is numbered beyond reason.
     Beyond,
@@ -152,13 +154,19 @@ impl Inbox {
     #[inline]
     pub fn put(&mut self, event: EventId, flags: Flags, stored: Stored) -> Put {
         let whole = flags.last && !flags.crowd && stored.fragment == 0;
-        if whole && self.is_empty() {
+        if whole && self.is_empty() && !self.is_done(event, stored.from) {
             let Stored { from, fragment, data, buffer } = stored;
             let status = Status::EventDone;
             self.alone = Some(Delivery { from, event, fragment, status, data, buffer });
             return Put::New;
         }
         self.put_beside(event, flags, stored)
+    }
+
+    /// Whether the event that was received last is this one, and all of `from`'s message was in it.
+    #[inline]
+    fn is_done(&self, event: EventId, from: NodeId) -> bool {
+        self.done.is_some_and(|(done, of)| done == event && of.has(from))
     }
 
     /// Whether nothing waits. An event of which something was received, and not all, may be open.
@@ -171,6 +179,9 @@ impl Inbox {
     #[inline(never)]
     fn put_beside(&mut self, event: EventId, flags: Flags, stored: Stored) -> Put {
         self.unfold();
+        if self.is_done(event, stored.from) {
+            return Put::Copy;
+        }
         if !self.has_room(event) {
             return Put::Crowded(self.slots.len());
         }
@@ -203,7 +214,9 @@ impl Inbox {
     #[inline]
     pub fn take(&mut self, event: EventId, from: Source, nodes: u16) -> Option<Delivery> {
         if self.alone.is_some() {
-            return self.alone.take_if(|it| it.event == event && from.has(it.from));
+            let taken = self.alone.take_if(|it| it.event == event && from.has(it.from))?;
+            self.done = Some((event, Source::Node(taken.from)));
+            return Some(taken);
         }
         if self.slots.is_empty() { None } else { self.take_of_many(event, from, nodes) }
     }
@@ -225,6 +238,8 @@ impl Inbox {
             (false, false) => Status::More,
         };
         if event_done {
+            let of = if self.slots[at].crowd { Source::Any } else { Source::Node(from) };
+            self.done = Some((event, of));
             self.forget(at);
         }
         Some(Delivery { from, event, fragment, status, data, buffer })
@@ -353,6 +368,20 @@ mod tests {
 
     const LAST: Flags = Flags { last: true, crowd: false, large: false };
     const CROWD: Flags = Flags { last: true, crowd: true, large: false };
+
+    /// A second message under the event that was received last is none, whether it comes alone or not; another event's is.
+    #[test]
+    fn a_message_under_an_event_that_is_done_is_a_copy() {
+        for flags in [LAST, CROWD] {
+            let mut inbox = Inbox::default();
+            assert_eq!(inbox.put(EventId(3), flags, stored(1, 0)), Put::New);
+            assert_eq!(inbox.take(EventId(3), Source::Any, 2).unwrap().status, Status::EventDone);
+            assert_eq!(inbox.put(EventId(3), flags, stored(1, 0)), Put::Copy);
+            assert!(inbox.take(EventId(3), Source::Any, 2).is_none());
+            assert_eq!(inbox.put(EventId(4), flags, stored(1, 0)), Put::New);
+            assert_eq!(inbox.put(EventId(3), flags, stored(1, 0)), Put::Copy);
+        }
+    }
 
     #[test]
     fn an_event_of_one_node_is_done_with_its_last_fragment_whatever_the_order() {
