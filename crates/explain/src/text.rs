@@ -116,7 +116,7 @@ fn bar_line(out: &mut String, place: &str, cause: &str, span: &str, share: f64, 
     let _ = writeln!(out, "{}", line.trim_end());
 }
 
-/// What relaxing each constraint buys, with a line for all that buys nothing.
+/// What relaxing each constraint buys, with a line for what chance may have saved, and one for all that buys nothing.
 fn ladder(out: &mut String, unit: Unit, group: &Group) {
     let (some, none): (Vec<&Relaxed>, Vec<&Relaxed>) = group.relaxed.iter().partition(|it| {
         let binds = matches!(group.binds, Binding::One(one) if one == it.constraint);
@@ -138,6 +138,19 @@ fn ladder(out: &mut String, unit: Unit, group: &Group) {
                 writeln!(out, "  {mark} {name:<TITLE$} {:<26} {}", step.to, outcome(unit, step));
             name.clear();
         }
+    }
+    let (uncertain, none): (Vec<_>, Vec<_>) =
+        none.into_iter().partition(|it| it.saved > WORTH_A_WORD);
+    if !uncertain.is_empty() {
+        let of = |it: &&Relaxed| format!("{} ({:.0} %)", names(&[*it]), 100.0 * it.saved);
+        let list: Vec<String> = uncertain.iter().map(of).collect();
+        wrapped(
+            out,
+            &format!(
+                "Uncertain, for the measurements vary by as much as these save: {}.",
+                list.join("; ")
+            ),
+        );
     }
     if !none.is_empty() {
         wrapped(out, &format!("Nothing to be gained from: {}.", names(&none)));

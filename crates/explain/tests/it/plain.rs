@@ -191,3 +191,19 @@ fn behind_a_token_bucket_it_is_the_discipline_s_rate() {
         assert_eq!((shaper.place.as_str(), shaper.now.as_str()), ("trunk", "1Mbit/s"), "{told}");
     }
 }
+
+/// Of what saves much, but no more than chance does, it is not said that nothing is to be gained from it.
+#[test]
+fn what_chance_hides_is_not_called_useless() {
+    let links = "rate = '2Mbit/s'\ndelay = '40ms'\nloss = '1%'\nbackward = { rate = '16kbit/s' }";
+    let traffic = "[[traffic]]\nname = 'file'\nkind = 'push'\nfrom = 'a'\nto = 'b'\nbytes = '300kB'\nrepeat = 12\n\
+                   transport = { kind = 'tcp', congestion = 'reno', sack = false }\n";
+    let explanation = explain(&scenario(links, traffic), &Simulator).unwrap();
+    let group = &explanation.traffic("file").unwrap().groups[0];
+    let loss = group.relaxing(Constraint::Loss).unwrap();
+    assert!(!loss.certain && loss.saved > 0.03, "{loss:?}");
+    let told = text(&explanation);
+    let (before, nothing) = told.split_once("Nothing to be gained from:").unwrap();
+    assert!(before.contains("vary by as much as these save:"), "{told}");
+    assert!(!nothing.contains("loss"), "{told}");
+}
