@@ -12,6 +12,7 @@ mod group;
 mod known;
 mod listed;
 mod load;
+mod losses;
 mod medium;
 mod message;
 mod paced;

@@ -3,6 +3,7 @@
 use crate::engine::short_test;
 use crate::flow::{Flow, alongside, is_bulk};
 use crate::group::{self, stage_name, writes};
+use crate::losses;
 use crate::medium;
 use crate::message::{HOSTS, Terms, behind_answers, one_way};
 use crate::prediction::{Figure, Prediction, Term, What};
@@ -113,7 +114,8 @@ fn of_write(
         buffers_note(flow, size.div_ceil(buffer), total)
     });
     notes.extend(in_buffers.flatten().map(told));
-    notes.extend(last_again(&traffic.workload, formula, total).map(told));
+    notes.extend(losses::last_again(&traffic.workload, formula, total).map(told));
+    notes.extend(losses::vary(listed, &course, (what, total)).map(told));
     notes.extend(medium::ends_note(traffic, flow, shape.unit, total));
     notes.extend(course.range(network, traffic, (listed, flow), total));
     let held = WAITING + formula.ahead.saturating_mul(shape.unit.into());
@@ -429,15 +431,6 @@ fn buffers_note(flow: &Flow<'_>, buffers: u64, total: Span) -> Option<String> {
     let most = hosts.into_iter().map(each).max()?.scaled(buffers.saturating_sub(1), 1);
     (most > total.scaled(1, 20)).then(|| {
         format!("the controls of {buffers} buffers keep the hosts from other packets: the transfer may take up to {most} longer")
-    })
-}
-
-/// A note if what is lost of the last units may be much of a transfer.
-fn last_again(workload: &Workload, formula: &Formula, total: Span) -> Option<String> {
-    let late = Span::from_nanos(formula.late as u64);
-    let ends = matches!(workload, Workload::Bulk { .. } | Workload::Push { .. });
-    (ends && late > total.scaled(1, 20)).then(|| {
-        format!("what is lost of the last frames goes again after a time-out each time: the transfer may take up to {late} longer")
     })
 }
 

@@ -78,6 +78,11 @@ impl Course {
         interval(listed, &Circumstances { spacing: spacing.max(1.0), ..self.path })
     }
 
+    /// The interval if nothing is lost.
+    pub fn without_loss(&self, listed: &Listed) -> Option<f64> {
+        interval(listed, &Circumstances { loss: 0.0, answer_loss: 0.0, ..self.path })
+    }
+
     /// Counts what a sender of one unit at a time waits for its own processor.
     fn held_up(&mut self, listed: &Listed, talk: &Talk<'_>, (write, unit): (u32, u32)) {
         let answered = self.path.answered.as_nanos() as f64;

@@ -1,6 +1,7 @@
 //! Short messages and transfers: what waits for what, by hand.
 
 use crate::common::build::*;
+use crate::media::nanos;
 use trunkline_core::{Rate, Size, Span};
 use trunkline_model::{What, predictions};
 use trunkline_path::LinkSpec;
@@ -211,4 +212,34 @@ fn datagrams_in_turn_wait_for_each_others_pieces() {
     let bytes = 528.0 + 2.0 * 8.0 * 64.0 + 16.0;
     let by_hand = 5e-3 + bytes * 8.0 / 1.544e6;
     assert!((ours / by_hand - 1.0).abs() < 0.001, "{ours} s, {by_hand} by hand");
+}
+
+/// Losses are a matter of chance, and a note tells what four transfers in five take.
+#[test]
+fn the_range_that_losses_make_holds_four_transfers_in_five() {
+    for (transport, percent, kib) in [
+        ("kind = \"go-back-n\", frames = 8, rate = \"1Mbit/s\"", 2, 64),
+        ("kind = \"go-back-n\", frames = 4, rate = \"1Mbit/s\"", 5, 400),
+        ("kind = \"stop-and-wait\"", 4, 100),
+        ("kind = \"stop-and-wait\"", 1, 200),
+    ] {
+        let text = |seed: u32| {
+            format!(
+                "seed = {seed}\nhost = [{{ name = \"a\" }}, {{ name = \"b\" }}]\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"1Mbit/s\"\ndelay = \"10ms\"\nforward = {{ loss = \"{percent}%\" }}\n[[traffic]]\nname = \"file\"\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\nbytes = \"{kib}KiB\"\ntransport = {{ {transport}, timeout = \"200ms\" }}\n"
+            )
+        };
+        let scenario = |seed| Scenario::parse(&text(seed), "chance.toml").unwrap().remove(0);
+        let found = predictions(&scenario(1)).unwrap();
+        let told = "four in five transfers take ";
+        let note = found.notes.iter().find_map(|it| Some(it.text.split_once(told)?.1.to_string()));
+        let note = note.unwrap_or_else(|| panic!("{found:?}"));
+        let (least, most) = note.split_once(" to ").unwrap();
+        let range = nanos(least)..=nanos(most);
+        let took = |seed| {
+            let run = trunkline_sim::run(&scenario(seed)).unwrap();
+            run.traffic[0].samples.iter().next().unwrap().delay().as_nanos() as f64
+        };
+        let within = (1..=200).filter(|&seed| range.contains(&took(seed))).count();
+        assert!((150..=190).contains(&within), "{transport}, {note}: {within} of 200");
+    }
 }
