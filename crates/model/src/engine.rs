@@ -272,13 +272,8 @@ fn loaded<'a>(
         return Err("conversations that wait for each other".into());
     }
     for &other in others.iter().filter(|&&other| !is_bulk(&network.scenario().traffic[other])) {
-        let stages = |flow: &Flow<'_>| {
-            let both = flow.there.way.stages.iter().chain(&flow.back.way.stages);
-            both.map(|stage| stage.resource).collect::<Vec<_>>()
-        };
-        let own = stages(flow);
-        let meets =
-            Flow::all(network, other)?.iter().any(|f| stages(f).iter().any(|r| own.contains(r)));
+        let own = flow.waits_at();
+        let meets = Flow::all(network, other)?.iter().any(|it| !it.waits_at().is_disjoint(&own));
         if meets {
             return Err(format!("waiting for {}", network.scenario().traffic[other].name));
         }

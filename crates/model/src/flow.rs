@@ -4,7 +4,8 @@ use crate::medium;
 use crate::shaper;
 use crate::speech::Speech;
 use crate::talk::Talk;
-use crate::way::{Line, Way, line, line_name};
+use crate::way::{Line, Resource, Way, line, line_name};
+use std::collections::BTreeSet;
 use trunkline_core::Span;
 use trunkline_path::LinkSpec;
 use trunkline_path::impairment::LossModel;
@@ -57,6 +58,12 @@ impl<'a> Flow<'a> {
     pub fn all(network: &'a Network<'a>, traffic: usize) -> Result<Vec<Flow<'a>>, String> {
         let count = network.scenario().traffic[traffic].count.max(1);
         (0..count).map(|number| Flow::new(network, traffic, number)).collect()
+    }
+
+    /// The stages of both directions at which packets may wait for each other.
+    pub fn waits_at(&self) -> BTreeSet<Resource> {
+        let both = self.there.way.stages.iter().chain(&self.back.way.stages);
+        both.filter(|stage| !stage.is_free()).map(|stage| stage.resource).collect()
     }
 
     /// The reason why no formula covers this flow, even with nothing else on the path.

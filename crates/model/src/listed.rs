@@ -13,7 +13,7 @@ use crate::throughput::{SECOND, Throughput};
 use crate::transfer::{beside, filling};
 use crate::units::{Course, answered};
 use crate::way::{Resource, Way, burst, line, line_name};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span};
 use trunkline_engine::{Note, NoteKind};
 use trunkline_path::Standing;
@@ -169,13 +169,9 @@ fn fills_units(workload: &Workload, shape: Shape, name: &str) -> Result<(), Stri
 
 /// Whether nothing else is on the way at the time.
 fn alone(network: &Network<'_>, index: usize, flow: &Flow<'_>) -> Result<(), String> {
-    let stages = |flow: &Flow<'_>| -> BTreeSet<Resource> {
-        let stages = flow.there.way.stages.iter().chain(&flow.back.way.stages);
-        stages.map(|stage| stage.resource).collect()
-    };
-    let own = stages(flow);
+    let own = flow.waits_at();
     for other in alongside(network, index) {
-        let meets = |flow: &Flow<'_>| !stages(flow).is_disjoint(&own);
+        let meets = |flow: &Flow<'_>| !flow.waits_at().is_disjoint(&own);
         if Flow::all(network, other)?.iter().any(meets) {
             return Err(format!(
                 "other traffic on its way ({})",

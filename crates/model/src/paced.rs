@@ -193,7 +193,8 @@ fn busiest(flows: &[Flow<'_>], size: u32) -> (Span, Resource) {
 fn accompanied(network: &Network<'_>, index: usize, flows: &[Flow<'_>]) -> Result<(), String> {
     let stages = |talk: &Talk<'_>| -> BTreeSet<Resource> {
         let hosts = talk.demands_written(1).into_keys();
-        talk.way.stages.iter().map(|stage| stage.resource).chain(hosts).collect()
+        let lines = talk.way.stages.iter().filter(|stage| !stage.is_free());
+        lines.map(|stage| stage.resource).chain(hosts).collect()
     };
     let own: BTreeSet<Resource> = flows.iter().flat_map(|flow| stages(&flow.there)).collect();
     for other in alongside(network, index) {

@@ -293,6 +293,15 @@ impl Stage {
         matches!(self.kind, Kind::TrunkIn(board) if !board.output_first)
     }
 
+    /// Whether it takes no time for anything, so that nothing waits here.
+    pub fn is_free(&self) -> bool {
+        match self.kind {
+            Kind::Line(rate, _) => rate.is_none(),
+            Kind::Intake(cost) => cost.fixed.is_zero() && cost.per_byte.is_zero(),
+            _ => false,
+        }
+    }
+
     /// The channel, if it is one that stations share.
     pub fn channel(&self) -> Option<&Channel> {
         match &self.kind {

@@ -106,5 +106,5 @@ fn fills(flow: &Greedy<'_>, share: &Share) -> Option<Span> {
 fn meets(network: &Network<'_>, traffic: usize, used: &BTreeSet<Resource>) -> Result<bool, String> {
     let flows = Flow::all(network, traffic)?;
     let stages = flows.iter().flat_map(|flow| flow.there.way.stages.iter());
-    Ok(stages.into_iter().any(|stage| used.contains(&stage.resource)))
+    Ok(stages.into_iter().any(|stage| !stage.is_free() && used.contains(&stage.resource)))
 }

@@ -6,8 +6,11 @@ use proptest::prelude::*;
 use trunkline_core::{Cause, Span};
 use trunkline_engine::EngineName;
 use trunkline_model::formula::{hawley1989, vandewater1988};
-use trunkline_model::{What, predict, predictions};
-use trunkline_scenario::{Cost, Echo, Interface, Reply, Scenario, Split, Transport, Workload};
+use trunkline_model::{Figure, What, predict, predictions};
+use trunkline_path::LinkSpec;
+use trunkline_scenario::{
+    Cost, Echo, Interface, Reply, Scenario, Split, TcpSettings, Transport, Workload,
+};
 
 fn round_trip(scenario: &Scenario, size: u64) -> Span {
     let found = predictions(scenario).unwrap();
@@ -301,5 +304,22 @@ fn a_timeout_that_runs_out_behind_other_turns_is_told() {
     ] {
         let (told, seen) = asks(medium, timeout, every);
         assert_eq!((told, seen), (runs_out, runs_out), "{medium} {timeout} ms {every}");
+    }
+}
+
+/// Where no line has a rate and no host takes time nothing waits: conversations beside each other take as long as alone.
+#[test]
+fn nothing_waits_where_nothing_takes_time() {
+    let line = LinkSpec { delay: Span::from_millis(10), ..LinkSpec::default() };
+    for transport in [urp(256, 3, 16), Transport::Tcp(TcpSettings::default())] {
+        let mut net = pair(&line);
+        net.traffic.push(traffic("one", ("a", "b"), echo(&[100]), &transport));
+        net.traffic.push(traffic("two", ("a", "b"), echo(&[10]), &transport));
+        let found = predictions(&net).unwrap();
+        for (name, size) in [("one", 100), ("two", 10)] {
+            let ours =
+                found.find(name, size, What::RoundTrip).unwrap_or_else(|| panic!("{found:?}"));
+            assert_eq!(ours.value, Figure::Time(Span::from_millis(20)));
+        }
     }
 }
