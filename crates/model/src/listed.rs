@@ -242,7 +242,7 @@ fn crowded(network: &Network<'_>, flow: &Flow<'_>, shape: Shape, together: u64) 
 
 /// The reason why not all of so many waiting packets of one size stay in the queue of a line, which takes `drains` to
 /// send them.
-fn no_room(
+pub(crate) fn no_room(
     network: &Network<'_>,
     resource: Resource,
     (waiting, size): (u64, u32),

@@ -3,6 +3,7 @@
 use crate::flow::{Flow, alongside};
 use crate::formula::general::{batch_wait, paced_wait, utilisation_ppm};
 use crate::group::stage_name;
+use crate::listed::no_room;
 use crate::medium::{self, Channel};
 use crate::message::{Terms, one_way};
 use crate::prediction::{Figure, Prediction, Term, What};
@@ -68,6 +69,7 @@ pub(crate) fn predict(
     if paced_wait(service, interval).is_none() {
         return Err(format!("overload: {place} is asked for more than it can carry"));
     }
+    overflow(network, &flows, size).map_or(Ok(()), Err)?;
     if flows.iter().any(|flow| flow.route.from != flows[0].route.from) {
         let (what, terms) = apart(&flows, (size, &place), |text| {
             notes.push(Note::of_traffic(&traffic.name, NoteKind::Assumed, text));
@@ -98,6 +100,44 @@ fn together(
     let name = ("behind datagrams of the same instant", "(n − 1)/2 × service time", DD1.1);
     terms.add(name, place, Cause::Queue, wait, numbers);
     Ok(terms)
+}
+
+/// What becomes of datagrams of one instant, one of each flow, that do not all find room in front of a line. Where their instants
+/// lie apart, or come apart on lines before, fewer wait.
+fn overflow(network: &Network<'_>, flows: &[Flow<'_>], size: u32) -> Option<String> {
+    let traffic = &network.scenario().traffic[flows[0].traffic];
+    if !traffic.stagger.is_zero() {
+        return None;
+    }
+    let mut users: BTreeMap<Resource, u64> = BTreeMap::new();
+    for stage in flows.iter().flat_map(|flow| &flow.there.way.stages) {
+        *users.entry(stage.resource).or_default() += 1;
+    }
+    flows.iter().find_map(|flow| no_room_for(network, &flow.there, size, &users))
+}
+
+/// The same of those that meet the datagrams of one flow. So many flows cross each stage.
+fn no_room_for(
+    network: &Network<'_>,
+    talk: &Talk<'_>,
+    size: u32,
+    users: &BTreeMap<Resource, u64>,
+) -> Option<String> {
+    let packets = talk.speech.packets(size.min(talk.speech.block));
+    let own = users[&talk.way.stages.first()?.resource];
+    let bytes = packets.iter().map(|packet| packet.bytes).max()?;
+    let mut slowest = talk.writing(size).max(talk.host_send(size)).max(talk.board_send(size));
+    talk.way.stages.iter().find_map(|stage| {
+        let (busy, before) = (stage.busy(&packets), slowest);
+        slowest = slowest.max(busy);
+        let behind = users[&stage.resource].saturating_sub(1);
+        // Those of one host come as the slowest stage before lets them.
+        let gone = if own == behind + 1 { before.scaled(behind, 1) } else { Span::ZERO };
+        let waiting = behind.saturating_sub(gone.as_nanos() / busy.as_nanos().max(1));
+        let waiting = waiting * packets.len() as u64;
+        (waiting > 0 && busy > before)
+            .then(|| no_room(network, stage.resource, (waiting, bytes), busy.scaled(waiting, 1)))?
+    })
 }
 
 /// The shared channel of the flows, if any of them crosses one.
