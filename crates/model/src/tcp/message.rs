@@ -3,7 +3,7 @@
 use super::connection::{Connection, Law};
 use super::flow::{acknowledgement, unmarked};
 use super::meets;
-use crate::engine::{at_once, bursts};
+use crate::engine::{at_once, bursts, overtaken};
 use crate::flow::{Flow, alongside, is_bulk};
 use crate::group::line;
 use crate::known::Known;
@@ -55,13 +55,11 @@ pub(crate) fn predict(
                 continue;
             }
         };
-        let mut terms = conversation(&loaded, (size, answer(size)), (at_once(traffic), false))?;
-        let (there, back) = ((&loaded.there, &loaded.back), (&loaded.back, &loaded.there));
-        pacing(&mut terms, there, &ours, size);
-        acknowledged(&mut terms, there, &ours, (size, answer(size)));
-        pacing(&mut terms, back, &theirs, answer(size));
-        if at_once(traffic) {
-            acknowledged(&mut terms, back, &theirs, (answer(size), size));
+        let (bytes, ends) = ((size, answer(size)), (&ours, &theirs));
+        let mut terms = terms_of(&loaded, bytes, ends, at_once(traffic))?;
+        let overtaken = !at_once(traffic) && overtaken(traffic, terms.total());
+        if overtaken && loaded.channel().is_none() {
+            terms = terms_of(&loaded, bytes, ends, true)?;
         }
         medium::in_time(traffic, &loaded, terms.total())?;
         least = least.min(Some(terms.total())).or(Some(terms.total()));
@@ -80,6 +78,24 @@ pub(crate) fn predict(
         "on a connection that is established; an answer carries the acknowledgement of its message, or of what the receiver has not acknowledged sooner",
     ));
     Ok(())
+}
+
+/// The terms of a message and its answer, which the next message may follow at once.
+fn terms_of(
+    flow: &Flow<'_>,
+    (size, answer): (u32, u32),
+    (ours, theirs): (&Connection, &Connection),
+    at_once: bool,
+) -> Result<Terms, String> {
+    let mut terms = conversation(flow, (size, answer), (at_once, false))?;
+    let (there, back) = ((&flow.there, &flow.back), (&flow.back, &flow.there));
+    pacing(&mut terms, there, ours, size);
+    acknowledged(&mut terms, there, ours, (size, answer));
+    pacing(&mut terms, back, theirs, answer);
+    if at_once {
+        acknowledged(&mut terms, back, theirs, (answer, size));
+    }
+    Ok(terms)
 }
 
 /// The two ends of messages of so many bytes and of their answers, if both go out at once.

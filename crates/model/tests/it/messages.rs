@@ -324,6 +324,26 @@ fn nothing_waits_where_nothing_takes_time() {
     }
 }
 
+/// Messages at an interval that is shorter than a round trip follow each other at once, behind the acknowledgements of the answers.
+#[test]
+fn messages_that_overtake_their_interval_follow_at_once() {
+    let tcp = TcpSettings { delayed_ack: Some(Span::ZERO), ..TcpSettings::default() };
+    let of = |every| {
+        let mut net = pair(&link(64_000, Span::from_millis(1)));
+        let reply = Reply::Bytes(500);
+        let talk = Workload::Interactive { sizes: vec![30], repeat: 50, reply, every };
+        net.traffic.push(traffic("talk", ("a", "b"), talk, &Transport::Tcp(tcp.clone())));
+        let found = predictions(&net).unwrap().find("talk", 30, What::RoundTrip).unwrap().value;
+        let run = trunkline_sim::run(&net).unwrap();
+        let seen = run.traffic[0].samples[25].delay();
+        (found.time().unwrap(), seen)
+    };
+    for every in [Span::ZERO, Span::from_millis(20), Span::from_millis(500)] {
+        let (ours, seen) = of(every);
+        assert!(ours.as_nanos().abs_diff(seen.as_nanos()) < 1_000, "{every}: {ours} {seen}");
+    }
+}
+
 /// Datagrams of one instant that overflow a queue are not said to be carried: of 50 the simulator loses 39.
 #[test]
 fn datagrams_of_one_instant_that_overflow_a_queue_have_no_delay() {
