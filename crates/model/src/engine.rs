@@ -1,5 +1,6 @@
 //! From a scenario to predictions, and from predictions to a run.
 
+use crate::bucket;
 use crate::flow::{Flow, alongside, is_bulk};
 use crate::group::{Group, bursts_of, writes};
 use crate::known::Known;
@@ -14,7 +15,7 @@ use crate::throughput::Throughput;
 use crate::transfer::{Whole, interval_terms, limit_terms, whole_terms};
 use crate::way::{Resource, line_name};
 use crate::when::heeded;
-use crate::{listed, paced, run, serial, tcp};
+use crate::{lap, listed, paced, run, serial, tcp};
 use trunkline_core::Span;
 use trunkline_engine::{Engine, EngineError, EngineName, Note, NoteKind, Pace, Run};
 use trunkline_scenario::{Network, NetworkError, Reply, Scenario, Traffic, Transport, Workload};
@@ -182,21 +183,24 @@ fn messages(
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
     let traffic = &network.scenario().traffic[index];
-    let flow = Flow::new(network, index, 0)?;
-    flow.uncovered(network).map_or(Ok(()), Err)?;
+    let flow = bucket::opened(network, Flow::new(network, index, 0)?);
+    flow.uncovered_but_buckets(network).map_or(Ok(()), Err)?;
     let at_once = at_once(traffic);
     let largest = sizes.iter().copied().max().unwrap_or(0);
     let window =
         medium::Window { flow: &flow, bytes: largest.into(), packet: largest, heeds_marks: false };
     medium::fits(network, &[window])?;
-    let mut add = |what, flow: &Flow<'_>| -> Result<Option<Span>, String> {
+    let mut add = |what, flow: &Flow<'_>, notes: &mut Vec<Note>| -> Result<Option<Span>, String> {
         let mut least: Option<Span> = None;
         for &size in sizes {
             let lap = (size, answer(size));
             let mut terms = conversation(flow, lap, (at_once, true))?;
-            if !at_once && overtaken(traffic, terms.total()) && flow.channel().is_none() {
+            let follows = at_once || overtaken(traffic, terms.total());
+            if follows && !at_once && flow.channel().is_none() {
                 terms = conversation(flow, lap, (true, true))?;
             }
+            let lap = lap::Lap::of_urp(flow, lap, follows, terms.total());
+            notes.extend(lap::waits(network, index, flow, lap, &mut terms)?);
             let total = terms.total();
             medium::in_time(traffic, flow, total)?;
             least = Some(least.map_or(total, |least| least.min(total)));
@@ -206,7 +210,7 @@ fn messages(
     };
     let others = alongside(network, index);
     let alone = others.is_empty() && traffic.count <= 1;
-    let least = add(if alone { What::RoundTrip } else { What::UnloadedRoundTrip }, &flow)?;
+    let least = add(if alone { What::RoundTrip } else { What::UnloadedRoundTrip }, &flow, notes)?;
     notes.extend(behind_controls(traffic, &flow, least));
     notes.extend(bursts(network, traffic, &flow, sizes, &answer));
     notes.extend(phase_note(traffic, &flow, least).filter(|_| !at_once));
@@ -226,7 +230,7 @@ fn messages(
             (What::RoundTripAtMost, flow)
         }
     };
-    add(what, &flow)?;
+    add(what, &flow, notes)?;
     notes.extend(asks_early(traffic, &flow, sizes, (answer, at_once)));
     Ok(())
 }

@@ -72,6 +72,22 @@ impl<'a> Flow<'a> {
         self.uncovered_by(network, |link| loss(link).or_else(|| unpredictable(link)))
     }
 
+    /// The same if it follows packets through token buckets.
+    pub fn uncovered_but_buckets(&self, network: &Network<'_>) -> Option<String> {
+        let loss = |link: &LinkSpec| (!lossless(link)).then_some("loss");
+        let held = |link: &LinkSpec| {
+            held_back(link).filter(|_| link.discipline.assumptions().cap.is_none())
+        };
+        self.uncovered_by(network, |link| loss(link).or_else(|| odd(link)).or_else(|| held(link)))
+    }
+
+    /// The same if the formula knows of shapers.
+    pub fn uncovered_but_shapers(&self, network: &Network<'_>) -> Option<String> {
+        let loss = |link: &LinkSpec| (!lossless(link)).then_some("loss");
+        let held = |link: &LinkSpec| held_back(link).filter(|_| shaper::shaped(link).is_none());
+        self.uncovered_by(network, |link| held(link).or_else(|| odd(link)).or_else(|| loss(link)))
+    }
+
     /// The same if the formula knows of losses that are independent of each other.
     pub fn uncovered_but_loss(&self, network: &Network<'_>) -> Option<String> {
         self.uncovered_by(network, |link| dependent(link).or_else(|| unpredictable(link)))

@@ -349,6 +349,8 @@ pub(crate) fn burst(
         Kept::Bytes(bytes) => windows <= bytes,
         Kept::Limit | Kept::Unknown => false,
     };
+    // What a policer's burst has room for passes.
+    let bears = bears || (assumed.cap.is_some() && windows <= assumed.burst.into());
     let early = assumed.early.filter(|_| !bears)?;
     Some(format!("what {early} at {name} may drop of bursts of {windows} bytes is left out"))
 }

@@ -5,11 +5,13 @@
 //! term; [`predict`] makes a run of them, and [`Formulas`] is the engine that does so. All arithmetic is in
 //! integers, but for roots and powers in the laws of TCP, which a portable library takes.
 
+mod bucket;
 mod engine;
 mod flow;
 pub mod formula;
 mod group;
 mod known;
+mod lap;
 mod listed;
 mod load;
 mod losses;
@@ -23,6 +25,7 @@ mod serial;
 mod shaper;
 mod share;
 mod speech;
+mod streams;
 mod talk;
 mod tcp;
 mod throughput;

@@ -1,5 +1,6 @@
 //! Transfers by protocols of the list: each brings its textbook formula, this room the path's figures for it.
 
+use crate::bucket;
 use crate::engine::short_test;
 use crate::flow::{Flow, alongside, is_bulk};
 use crate::group::{self, stage_name, writes};
@@ -7,6 +8,7 @@ use crate::losses;
 use crate::medium;
 use crate::message::{HOSTS, Terms, behind_answers, one_way};
 use crate::prediction::{Figure, Prediction, Term, What};
+use crate::shaper;
 use crate::speech::Packet;
 use crate::talk::{TOGETHER, Talk, processor_place, window_place};
 use crate::throughput::{SECOND, Throughput};
@@ -47,7 +49,10 @@ pub(crate) fn predict(
         fills_units(&traffic.workload, shape, name)?;
     }
     let flow = Flow::new(network, index, 0)?.of_transfer(network, (shape.unit, u64::MAX))?;
-    flow.uncovered_but_loss(network).map_or(Ok(()), Err)?;
+    let flow = bucket::sustained(network, flow);
+    let taken = shaper::of_windows(network, listed, &flow, &traffic.workload)?;
+    let told = |text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text);
+    notes.extend(taken.into_iter().map(told));
     if flow.there.from.0.interface.requests.is_some() {
         return Err(format!("{name} behind an interface with a limit on requests"));
     }
@@ -262,7 +267,8 @@ pub(crate) fn no_room(
         Standing::Bytes(bytes) => waiting.saturating_mul(size.into()) <= bytes,
         Standing::Limit | Standing::Unknown => false,
     };
-    let early = assumed.early.filter(|_| !bears)?;
+    // What a policer drops is a matter of its tokens, not of what waits.
+    let early = assumed.early.filter(|_| !bears && assumed.cap.is_none())?;
     Some(format!("{early} at {name}, where {waiting} packets of {size} bytes wait"))
 }
 

@@ -1,12 +1,14 @@
 //! Datagrams at a constant rate.
 
+use crate::bucket;
 use crate::flow::{Flow, alongside};
 use crate::formula::general::{batch_wait, paced_wait, utilisation_ppm};
 use crate::group::stage_name;
-use crate::listed::no_room;
+use crate::listed::{loss, no_room};
 use crate::medium::{self, Channel};
 use crate::message::{Terms, one_way};
 use crate::prediction::{Figure, Prediction, Term, What};
+use crate::streams;
 use crate::talk::Talk;
 use crate::throughput::Throughput;
 use crate::way::Resource;
@@ -34,19 +36,17 @@ pub(crate) fn predict(
     let traffic = &network.scenario().traffic[index];
     let mut flows = Flow::all(network, index)?;
     side_by_side(&mut flows);
-    for flow in &flows {
-        flow.uncovered(network).map_or(Ok(()), Err)?;
-    }
+    covered(network, traffic, &flows)?;
     let interval = Throughput::from(rate).time_for(u64::from(size));
-    for flow in &flows {
-        window_suffices(flow, size, interval)?;
-    }
+    let opened = flows.iter().map(|flow| bucket::opened(network, flow.clone()));
+    let opened: Vec<_> = opened.collect();
+    opened.iter().try_for_each(|flow| window_suffices(flow, size, interval))?;
     if let Some(channel) = channel(&flows)? {
+        flows.iter().find_map(|flow| flow.uncovered(network)).map_or(Ok(()), Err)?;
         let paced = medium::Paced { network, index, size, interval, duration };
         return medium::paced(paced, &flows, channel, list, notes);
     }
-    let (service, resource) = busiest(&flows, size);
-    let busy = utilisation_ppm(service, interval);
+    let (service, resource) = busiest(&flows, size).max(busiest(&opened, size));
     let make = |what, value, terms| Prediction {
         traffic: traffic.name.clone(),
         size: u64::from(size),
@@ -55,21 +55,21 @@ pub(crate) fn predict(
         terms,
     };
     let place = stage_name(network, resource);
-    let term = Term {
-        name: "the busiest stage".into(),
-        place: place.clone(),
-        cause: None,
-        formula: DD1.0,
-        numbers: format!("{service} / {interval}"),
-        value: Figure::Share(busy),
-        source: DD1.1,
-    };
-    list.push(make(What::Utilisation, Figure::Share(busy), vec![term]));
+    let term = utilisation(&place, service, interval);
+    list.push(make(What::Utilisation, term.value, vec![term]));
     accompanied(network, index, &flows)?;
     if paced_wait(service, interval).is_none() {
         return Err(format!("overload: {place} is asked for more than it can carry"));
     }
+    let flows = opened;
     overflow(network, &flows, size).map_or(Ok(()), Err)?;
+    let streams::Through { waits, policed } = streams::through(network, traffic, &flows, interval)?;
+    if let Some((rate, term, text)) = partly(network, &flows[0], policed, (size, interval)) {
+        list.push(make(What::Throughput, Figure::Rate(rate), vec![term]));
+        notes.push(Note::of_traffic(&traffic.name, NoteKind::Assumed, text));
+    }
+    let (service, resource) = busiest(&flows, size);
+    let place = stage_name(network, resource);
     if flows.iter().any(|flow| flow.route.from != flows[0].route.from) {
         let (what, terms) = apart(&flows, (size, &place), |text| {
             notes.push(Note::of_traffic(&traffic.name, NoteKind::Assumed, text));
@@ -78,9 +78,69 @@ pub(crate) fn predict(
         return Ok(());
     }
     let service = service.scaled(1, flows.len() as u64);
-    let terms = together(traffic, &flows, size, (service, interval), (resource, &place))?;
+    let terms = match waits {
+        Some(wait) => for_tokens(&flows[0], size, wait),
+        None => together(traffic, &flows, size, (service, interval), (resource, &place))?,
+    };
     list.push(make(What::Delay, Figure::Time(terms.total()), terms.0));
     Ok(())
+}
+
+/// Whether formulas know what happens to the datagrams on their ways. Losses leave the others' delay as it is if none waits for
+/// another, and nothing comes back.
+///
+/// # Errors
+/// What they do not know.
+fn covered(network: &Network<'_>, traffic: &Traffic, flows: &[Flow<'_>]) -> Result<(), String> {
+    let lone = flows.len() == 1 && is_one_way(traffic);
+    let some = |flow: &Flow<'_>| loss(network, &flow.route.there) < 1.0;
+    if lone && flows.iter().all(|it| it.uncovered_but_loss(network).is_none() && some(it)) {
+        return Ok(());
+    }
+    flows.iter().find_map(|flow| flow.uncovered_but_buckets(network)).map_or(Ok(()), Err)
+}
+
+/// What comes through of a flow, with its term and a note, if a policer drops some of it or lines lose some.
+fn partly(
+    network: &Network<'_>,
+    flow: &Flow<'_>,
+    policed: Option<streams::Policed>,
+    (size, interval): (u32, Span),
+) -> Option<(Throughput, Term, String)> {
+    if let Some(policed) = policed {
+        let (rate, term) = policed.carried(size);
+        return Some((rate, term, policed.told()));
+    }
+    let lost = loss(network, &flow.route.there);
+    let offered = Throughput::over(size.into(), interval).millibytes_per_second();
+    let rate = Throughput::from_millibytes_per_second((offered as f64 * (1.0 - lost)) as u64);
+    let term = Term {
+        name: "what is not lost".into(),
+        place: String::new(),
+        cause: None,
+        formula: "size / interval × Π(1 − p)",
+        numbers: format!("{size} / {interval} × {:.6}", 1.0 - lost),
+        value: Figure::Rate(rate),
+        source: DD1.1,
+    };
+    let text = format!(
+        "{:.2} % of the datagrams are lost; the delay is that of those which come",
+        100.0 * lost
+    );
+    (lost > 0.0).then_some((rate, term, text))
+}
+
+/// How busy datagrams keep a stage that each takes so long, as a term.
+fn utilisation(place: &str, service: Span, interval: Span) -> Term {
+    Term {
+        name: "the busiest stage".into(),
+        place: place.into(),
+        cause: None,
+        formula: DD1.0,
+        numbers: format!("{service} / {interval}"),
+        value: Figure::Share(utilisation_ppm(service, interval)),
+        source: DD1.1,
+    }
 }
 
 /// The delay of flows that have one way, each of which takes `service` at its busiest stage.
@@ -100,6 +160,18 @@ fn together(
     let name = ("behind datagrams of the same instant", "(n − 1)/2 × service time", DD1.1);
     terms.add(name, place, Cause::Queue, wait, numbers);
     Ok(terms)
+}
+
+/// The delay of flows that have one way, whose datagrams wait so long for each other and for tokens.
+fn for_tokens(flow: &Flow<'_>, size: u32, wait: Span) -> Terms {
+    let mut terms = Terms::default();
+    one_way(&mut terms, &flow.there, size);
+    let place = flow.there.way.stages.iter().find(|stage| stage.is_held());
+    let formula = "mean of max(D(k−1), (k × packet − burst) / rate) + line, less the line";
+    let name = ("behind datagrams of the same instant", formula, "RFC 2697 §3");
+    let place = place.map_or("", |stage| stage.place.as_str());
+    terms.add(name, place, Cause::Queue, wait, wait.to_string());
+    terms
 }
 
 /// What becomes of datagrams of one instant, one of each flow, that do not all find room in front of a line. Where their instants

@@ -1,8 +1,8 @@
 //! Predictions as a [`Run`].
 
 use crate::engine::rounds;
-use crate::prediction::{Prediction, Predictions};
-use crate::throughput::Throughput;
+use crate::prediction::{Figure, Prediction, Predictions, What};
+use crate::throughput::{SECOND, Throughput};
 use trunkline_core::{Counts, Span, Time};
 use trunkline_engine::{EngineName, Pace, Run};
 use trunkline_measure::{Course, LinkRun, Sample, Step, TrafficRun};
@@ -49,10 +49,15 @@ fn traffic_run(
     };
     let own = predictions.list.iter().filter(|p| &p.traffic == name && p.what.is_measured());
     let own: Vec<Sample> = own.filter_map(|prediction| sample(prediction, places)).collect();
+    let policed = predictions.list.iter().find_map(|p| match p.value {
+        Figure::Rate(rate) if &p.traffic == name && p.what == What::Throughput => Some(rate),
+        _ => None,
+    });
+    let courses = own.iter().flat_map(|sample| courses(network, traffic, sample, policed));
     TrafficRun {
         name: name.clone(),
         transport: traffic.spoken(),
-        courses: own.iter().flat_map(|sample| courses(network, traffic, sample)).collect(),
+        courses: courses.collect(),
         samples: own
             .iter()
             .flat_map(|sample| (0..*count).map(move |flow| starting(flow, sample)))
@@ -72,18 +77,30 @@ fn apart(traffic: &Traffic) -> Span {
     }
 }
 
-/// What the flows of datagrams move, and when: each its rate, for formulas cover them if all is carried. `sample` is the
-/// delay of one. What else is sent moves as much as its samples say.
-fn courses(network: &Network<'_>, traffic: &Traffic, sample: &Sample) -> Vec<Course> {
+/// What the flows of datagrams move, and when: each its rate, or what is `carried` if formulas know that not all is. `sample` is
+/// the delay of one. What else is sent moves as much as its samples say.
+fn courses(
+    network: &Network<'_>,
+    traffic: &Traffic,
+    sample: &Sample,
+    carried: Option<Throughput>,
+) -> Vec<Course> {
     let Workload::Paced { size, rate, duration } = traffic.workload else { return Vec::new() };
     let duration = duration.min(network.scenario().stop_after);
     let bytes = Workload::Paced { size, rate, duration }.most_bytes().unwrap_or_default();
     let last = Throughput::from(rate).time_for(bytes.saturating_sub(sample.size));
+    let bytes = carried.map_or(bytes, |carried| bytes_in(carried, duration).min(bytes));
     let course = |flow: u32| {
         let from = Time::ZERO + traffic.stagger.scaled(flow.into(), 1);
         Course { flow, from, to: from + last + sample.delay(), bytes }
     };
     (0..traffic.count).map(course).collect()
+}
+
+/// What is carried in a time, in bytes.
+fn bytes_in(rate: Throughput, time: Span) -> u64 {
+    let millibytes = u128::from(rate.millibytes_per_second()) * u128::from(time.as_nanos());
+    u64::try_from(millibytes / 1_000 / SECOND).unwrap_or(u64::MAX)
 }
 
 /// A sample that starts at the origin of time. What is predicted of one flow holds for each of its traffic's.

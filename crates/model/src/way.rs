@@ -1,5 +1,6 @@
 //! A way through the network as a chain of stages, each of which sends one packet at a time.
 
+use crate::bucket::Bucket;
 use crate::formula::general::{bit_time, round_robin_wait};
 use crate::formula::rounds::pieces;
 use crate::medium::{self, Channel};
@@ -48,6 +49,8 @@ pub(crate) struct Stage {
     /// Where its time is booked.
     pub place: String,
     kind: Kind,
+    /// The token bucket before it, if packets are followed through one.
+    bucket: Option<Bucket>,
     /// Bytes of the pieces in which packets go over the line, if its discipline cuts them.
     pub cut: Option<u32>,
     /// Distance behind it.
@@ -107,6 +110,9 @@ pub(crate) struct Way {
 struct Server {
     framer: Framer,
     free: Option<Span>,
+    bucket: Option<Bucket>,
+    /// When that is full, if nothing comes.
+    full: Span,
     /// Part of a nanosecond by which the last packet ended later.
     remainder: u128,
     /// Whether the pieces are of two channels in turn, and whose the next one is.
@@ -283,7 +289,8 @@ pub(crate) fn burst(packets: &[Packet]) -> Vec<(Span, Packet, bool)> {
 fn plain(resource: Resource, place: &str, kind: Kind) -> Stage {
     let place = place.into();
     let (propagate, queue, beside) = (Span::ZERO, Span::ZERO, false);
-    Stage { resource, place, kind, cut: None, propagate, queue, beside, turns: None, before: 0 }
+    let (bucket, cut, turns) = (None, None, None);
+    Stage { resource, place, kind, bucket, cut, propagate, queue, beside, turns, before: 0 }
 }
 
 impl Stage {
@@ -293,10 +300,21 @@ impl Stage {
         matches!(self.kind, Kind::TrunkIn(board) if !board.output_first)
     }
 
+    /// Makes it the line of `spec` behind a bucket.
+    pub fn open(&mut self, spec: &LinkSpec, bucket: Bucket) {
+        self.kind = Kind::Line(spec.rate, spec.framing);
+        self.bucket = Some(bucket);
+    }
+
+    /// Whether packets are followed through a token bucket here.
+    pub fn is_held(&self) -> bool {
+        self.bucket.is_some()
+    }
+
     /// Whether it takes no time for anything, so that nothing waits here.
     pub fn is_free(&self) -> bool {
         match self.kind {
-            Kind::Line(rate, _) => rate.is_none(),
+            Kind::Line(rate, _) => rate.is_none() && self.bucket.is_none(),
             Kind::Intake(cost) => cost.fixed.is_zero() && cost.per_byte.is_zero(),
             _ => false,
         }
@@ -349,7 +367,7 @@ impl Stage {
     /// The same for `blocks` blocks: of a fast line a block's own time in whole nanoseconds is too coarse.
     pub fn busy_for(&self, packets: &[Packet], blocks: u64) -> Span {
         const BLOCKS: u64 = 64;
-        let mut server = Server { beside: self.beside, ..Server::new(self) };
+        let mut server = Server { beside: self.beside, bucket: None, ..Server::new(self) };
         let mut end = Span::ZERO;
         for _ in 0..BLOCKS {
             for (_, packet, last) in burst(packets) {
@@ -357,6 +375,10 @@ impl Stage {
             }
         }
         let turns = self.turns.map_or(Span::ZERO, |turns| turns.wait(packets));
+        if let Some(bucket) = self.bucket.filter(|bucket| bucket.sustains) {
+            let bytes: u64 = packets.iter().map(|packet| u64::from(packet.bytes)).sum();
+            end = end.max(bucket.rate.time_for(bytes.saturating_mul(BLOCKS)));
+        }
         end.scaled(blocks, BLOCKS) + turns.scaled(blocks, 1)
     }
 
@@ -390,11 +412,13 @@ impl Server {
             _ => Framing::None,
         };
         let framer = Framer::new(framing);
-        Server { framer, free: None, remainder: 0, beside: false, channel: 0 }
+        let (bucket, full) = (stage.bucket, Span::ZERO);
+        Server { framer, free: None, bucket, full, remainder: 0, beside: false, channel: 0 }
     }
 
     /// When a packet that is there at `ready` has left.
     fn serve(&mut self, stage: &Stage, ready: Span, packet: Packet, last: bool) -> Span {
+        let ready = self.tokens(ready, packet);
         let follows = self.free.is_some_and(|free| free >= ready);
         let start = self.free.map_or(ready, |free| free.max(ready));
         if !follows {
@@ -405,6 +429,15 @@ impl Server {
         // Its earlier visits are made by packets behind it, before they come here.
         self.free = Some(end + own.scaled(stage.before, 1));
         end
+    }
+
+    /// When a packet that is there at `ready` has left the bucket, if there is one. Tokens are taken when the line is free.
+    fn tokens(&mut self, ready: Span, packet: Packet) -> Span {
+        let Some(bucket) = self.bucket else { return ready };
+        let there = self.free.map_or(ready, |free| free.max(ready));
+        let (start, full) = bucket.pass(self.full, there, packet.bytes);
+        self.full = full;
+        if start > there { start } else { ready }
     }
 
     /// The bits of a packet on the line, in as many pieces as the discipline makes of it.

@@ -83,7 +83,7 @@ impl<'a> Greedy<'a> {
         unmarked(network, &flow, &tcp)?;
         let round_trip = round_trip(&flow, &tcp);
         let workload = &network.scenario().traffic[traffic].workload;
-        let (packet, amount) = (tcp.payload + tcp.header, amount(workload));
+        let (packet, amount) = (tcp.payload + tcp.header, shaper::amount(workload));
         shaper::covers(network, &flow.route.there, packet, amount)?;
         let write = write.or_else(|| writes_of(workload).first().copied()).unwrap_or(1);
         let cost =
@@ -189,17 +189,6 @@ impl<'a> Greedy<'a> {
     pub fn capacity(&self, resource: Resource) -> Throughput {
         let demand = self.demands.get(&resource).copied().unwrap_or_default();
         Throughput::over(u64::from(self.tcp.payload) * TOGETHER, demand)
-    }
-}
-
-/// The user bytes of a transfer, and the time that it takes, as far as they are given.
-fn amount(workload: &Workload) -> (u64, Span) {
-    match *workload {
-        Workload::Bulk { bytes, .. } | Workload::Push { bytes, .. } => (bytes.bytes(), Span::MAX),
-        Workload::Greedy { duration, .. } | Workload::TimedTransfer { duration, .. } => {
-            (u64::MAX, duration)
-        }
-        _ => (u64::MAX, Span::MAX),
     }
 }
 

@@ -3,10 +3,12 @@
 use super::connection::{Connection, Law};
 use super::flow::{acknowledgement, unmarked};
 use super::meets;
+use crate::bucket;
 use crate::engine::{at_once, bursts, overtaken};
 use crate::flow::{Flow, alongside, is_bulk};
 use crate::group::line;
 use crate::known::Known;
+use crate::lap::{self, Lap};
 use crate::medium::{self, conversation, phase_note};
 use crate::message::{Terms, behind_answers};
 use crate::prediction::{Figure, Prediction, What};
@@ -34,7 +36,7 @@ pub(crate) fn predict(
     let network = known.network;
     let traffic = &network.scenario().traffic[index];
     let flow = Flow::new(network, index, 0)?;
-    flow.uncovered(network).map_or(Ok(()), Err)?;
+    flow.uncovered_but_buckets(network).map_or(Ok(()), Err)?;
     if traffic.count > 1 {
         return Err("conversations that wait for each other".into());
     }
@@ -42,7 +44,8 @@ pub(crate) fn predict(
     let window =
         medium::Window { flow: &flow, bytes: largest.into(), packet: largest, heeds_marks: false };
     medium::fits(network, &[window])?;
-    let loaded = beside(known, index, &flow, notes)?;
+    let loaded = bucket::opened(network, beside(known, index, &flow, notes)?);
+    let flow = bucket::opened(network, flow);
     notes.extend(bursts(network, traffic, &flow, sizes, &answer));
     let mut least: Option<Span> = None;
     for &size in sizes {
@@ -57,10 +60,12 @@ pub(crate) fn predict(
         };
         let (bytes, ends) = ((size, answer(size)), (&ours, &theirs));
         let mut terms = terms_of(&loaded, bytes, ends, at_once(traffic))?;
-        let overtaken = !at_once(traffic) && overtaken(traffic, terms.total());
-        if overtaken && loaded.channel().is_none() {
+        let follows = at_once(traffic) || overtaken(traffic, terms.total());
+        if follows && !at_once(traffic) && loaded.channel().is_none() {
             terms = terms_of(&loaded, bytes, ends, true)?;
         }
+        let lap = lap_of(ends, bytes, follows, terms.total());
+        notes.extend(lap::waits(network, index, &loaded, lap, &mut terms)?);
         medium::in_time(traffic, &loaded, terms.total())?;
         least = least.min(Some(terms.total())).or(Some(terms.total()));
         list.push(Prediction {
@@ -96,6 +101,20 @@ fn terms_of(
         acknowledged(&mut terms, back, theirs, (answer, size));
     }
     Ok(terms)
+}
+
+/// A message and its answer that take `own`.
+fn lap_of(
+    (ours, theirs): (&Connection, &Connection),
+    (message, answer): (u32, u32),
+    follows: bool,
+    own: Span,
+) -> Lap {
+    let larger = if ours.header > theirs.header { ours } else { theirs };
+    let apart = ours.acked.min(theirs.acked) == 1;
+    let patience = ours.timeout(own).min(theirs.timeout(own)).saturating_sub(own);
+    let acknowledgement = Some(acknowledgement(larger));
+    Lap { message, answer, acknowledgement, apart, follows, patience }
 }
 
 /// The two ends of messages of so many bytes and of their answers, if both go out at once.

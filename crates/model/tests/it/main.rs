@@ -1,6 +1,7 @@
 //! The formulas against published figures, recorded runs of the simulator, and their own laws.
 
 mod against_simulator;
+mod buckets;
 mod common;
 mod costs;
 mod drawn_media;

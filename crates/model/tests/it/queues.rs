@@ -179,8 +179,8 @@ fn a_shaper_is_a_line_of_its_rate() {
     }
 }
 
-/// Of what goes at once, of packets that fit into no bucket, of a line that is the slower one by its framing and of single messages
-/// nothing is told.
+/// Of what goes at once, of packets that fit into no bucket, of a line that is the slower one by its framing and of messages for
+/// which a bucket has too few tokens nothing is told, but why.
 #[test]
 fn what_a_shaper_does_to_short_traffic_is_not_covered() {
     let why = |shaper: &str, keys: &str| {
@@ -203,8 +203,15 @@ fn what_a_shaper_does_to_short_traffic_is_not_covered() {
     }
     let framing = "a line that its framing makes slower than the rate";
     assert!(why("rate=9900kbit/s", "greedy\nduration = \"60s\"").contains(framing));
-    let messages = "interactive\nsizes = [900]\nrepeat = 3";
-    assert!(why("rate=2Mbit/s", messages).contains("a rate that the discipline holds on a>b"));
+    let few = "of which its burst is more than an eighth";
+    assert!(why("rate=200kbit/s", "interactive\nsizes = [900]\nrepeat = 30").contains(few));
+    let blocks = "of several blocks, for which it has too few tokens";
+    assert!(why("rate=2Mbit/s", "interactive\nsizes = [14000]\nrepeat = 3").contains(blocks));
+    let burst = "messages that send 15040 bytes over a>b, more than the burst of 9000";
+    assert!(why("rate=2Mbit/s,burst=9000", "interactive\nsizes = [14000]").contains(burst));
+    let interval = "at intervals in which it has too few tokens";
+    let often = "interactive\nsizes = [900]\nrepeat = 900\nevery = \"50ms\"";
+    assert!(why("rate=100kbit/s", often).contains(interval));
 }
 
 /// A transfer that its window holds back beside a greedy connection has its own share of the line, not half of it.

@@ -42,3 +42,25 @@ fn one_datagram_is_carried_in_its_delay() {
         "{model}, {sim}"
     );
 }
+
+/// Of datagrams of which lines lose some the rest comes as late as without losses, and the total is what is left.
+#[test]
+fn lost_datagrams_are_missing_from_the_total() {
+    let text = "samples = 'all'\nhost = [{ name = 'a' }, { name = 'b' }]\nnode = [{ name = 'n' }]\n\
+                link = [{ between = ['a', 'n'], rate = '10Mbit/s', delay = '5ms', loss = '3%' }, { between = ['n', 'b'], rate = '2Mbit/s', loss = '10%' }]\n\
+                [[traffic]]\nname = 't'\nkind = 'paced'\nfrom = 'a'\nto = 'b'\nsize = 500\nrate = '1Mbit/s'\nduration = '200s'\n";
+    let scenario = Scenario::parse(text, "totals.toml").unwrap().remove(0);
+    let [model, sim] =
+        [trunkline_model::predict(&scenario).unwrap(), trunkline_sim::run(&scenario).unwrap()];
+    let [ours, seen] = [&model, &sim].map(|run| run.traffic[0].total_rate(500).unwrap());
+    assert!((ours / (125_000.0 * 0.97 * 0.9) - 1.0).abs() < 1e-4, "{ours}");
+    assert!((ours / seen - 1.0).abs() < 0.01, "{ours} {seen}");
+    let [first, later] =
+        [&model, &sim].map(|run| run.traffic[0].samples.iter().next().unwrap().delay());
+    assert_eq!(first, later);
+    assert!(model.notes.iter().any(|it| it.text.contains("12.70 % of the datagrams are lost")));
+    // Nothing that comes through has a delay.
+    let none = text.replace("10%", "100%");
+    let found = trunkline_model::predict(&Scenario::parse(&none, "totals.toml").unwrap()[0]);
+    assert!(found.unwrap().traffic[0].samples.is_empty());
+}
