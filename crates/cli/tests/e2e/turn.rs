@@ -8,7 +8,6 @@
 //! other test programs run (`scripts/test.py`).
 
 use std::fs::File;
-use std::io::Write;
 use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
 
 /// How a test bears others, in the order in which they go.
@@ -26,13 +25,13 @@ static MACHINE: Machine = Machine::new();
 
 /// Waits until nobody else has the machine, and all others have had it that are not to be alone.
 pub fn alone() -> Turn {
-    await_quiet(Kind::Alone);
+    await_quiet();
     MACHINE.enter(Kind::Alone)
 }
 
 /// The same, but one other may have the machine that has come here, too.
 pub fn paired() -> Turn {
-    await_quiet(Kind::Paired);
+    await_quiet();
     MACHINE.enter(Kind::Paired)
 }
 
@@ -42,15 +41,11 @@ pub fn beside() -> Turn {
 }
 
 /// Waits until other test programs have ended: who started this one keeps the lock of a file that it names till then.
-/// It learns from the file when nobody shares the machine any more, so that it may begin others.
-fn await_quiet(kind: Kind) {
+fn await_quiet() {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
         if let Some(file) = std::env::var_os("TRUNKLINE_BUSY") {
-            drop(MACHINE.enter(kind));
-            let mut file = File::options().append(true).open(file).unwrap();
-            file.write_all(b"nobody shares the machine\n").unwrap();
-            file.lock_shared().unwrap();
+            File::open(file).unwrap().lock_shared().unwrap();
         }
     });
 }
