@@ -4,6 +4,7 @@ use crate::figure::What;
 use trunkline_core::{Cause, Span};
 use trunkline_engine::{About, EngineName, Note, NoteKind, Run};
 use trunkline_measure::TrafficRun;
+use trunkline_scenario::{Traffic, Workload};
 
 /// Causes are named until they make up so much of the difference.
 const ENOUGH: f64 = 0.8;
@@ -28,18 +29,43 @@ pub(crate) fn reasons(what: What, traffic: &str, run: &Run, reference: &Run) -> 
 }
 
 /// Why `run` has no such figure of `traffic`: what it says itself, or what it has counted.
-pub(crate) fn absence(what: What, traffic: &str, run: &Run) -> String {
-    let Some(own) = run.traffic(traffic) else { return "the run has no such traffic".into() };
+pub(crate) fn absence(what: What, traffic: &Traffic, run: &Run) -> String {
+    let Some(own) = run.traffic(&traffic.name) else { return "the run has no such traffic".into() };
     if what == What::Loss {
         return "no packets were counted".into();
     }
+    if let Some(why) = other_size(what, traffic, own) {
+        return why;
+    }
     let words = run.notes.iter().filter_map(Note::word_on_traffic);
     let told: Vec<String> =
-        words.filter(|(name, _)| *name == traffic).map(|(_, words)| words).collect();
+        words.filter(|(name, _)| *name == traffic.name).map(|(_, words)| words).collect();
     match told.is_empty() {
         false => told.join("; "),
         true => format!("nothing was completed; {} B were delivered in all", own.delivered_bytes),
     }
+}
+
+/// That an outside program's messages have another size than those that the scenario describes.
+fn other_size(what: What, traffic: &Traffic, own: &TrafficRun) -> Option<String> {
+    let (What::RoundTrip { size } | What::Interval { size }) = what else { return None };
+    let described: Vec<u64> = match &traffic.workload {
+        Workload::Interactive { sizes, .. }
+        | Workload::TimedEcho { sizes, .. }
+        | Workload::TimedTransfer { sizes, .. } => sizes.iter().map(|&it| it.into()).collect(),
+        _ => return None,
+    };
+    if !described.contains(&size) {
+        let described: Vec<String> = described.iter().map(|it| format!("{it} B")).collect();
+        return Some(format!(
+            "only the program's messages have this size; the scenario describes {}",
+            described.join(", ")
+        ));
+    }
+    let strange = own.sizes().into_iter().find(|it| !described.contains(it))?;
+    Some(format!(
+        "the program's messages have {strange} B: describe these, or give the program those described"
+    ))
 }
 
 /// The causes whose mean share in a sample's delay differs most, until they make up the whole difference.

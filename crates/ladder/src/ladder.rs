@@ -199,9 +199,9 @@ fn rows(scenario: &Scenario, index: usize, runs: &[Run], tolerances: &Tolerances
     // Formulas count no packets, and if nothing was lost there is nothing to compare.
     found.retain(|what, by| *what != What::Loss || by.values().any(|it| it.value > 0.0));
     let row = |(what, figures): (What, BTreeMap<EngineName, Figure>)| {
-        let judgements = judgements(what, &traffic.name, &figures, runs, tolerances);
+        let judgements = judgements(what, traffic, &figures, runs, tolerances);
         let absent = runs.iter().filter(|run| !figures.contains_key(&run.engine));
-        let absent = absent.map(|run| (run.engine, absence(what, &traffic.name, run))).collect();
+        let absent = absent.map(|run| (run.engine, absence(what, traffic, run))).collect();
         let (traffic, transport) = (traffic.name.clone(), traffic.spoken());
         Row { traffic, transport, what, figures, absent, range: None, judgements }
     };
@@ -210,7 +210,7 @@ fn rows(scenario: &Scenario, index: usize, runs: &[Run], tolerances: &Tolerances
 
 fn judgements(
     what: What,
-    traffic: &str,
+    traffic: &Traffic,
     figures: &BTreeMap<EngineName, Figure>,
     runs: &[Run],
     tolerances: &Tolerances,
@@ -230,7 +230,7 @@ fn judgements(
 
 fn judgement(
     what: What,
-    traffic: &str,
+    traffic: &Traffic,
     pair: (Option<&Figure>, Option<&Figure>),
     run: &Run,
     middle: &Run,
@@ -246,7 +246,7 @@ fn judgement(
     let because = match (verdict, doubts.is_empty()) {
         (_, false) => doubts.clone(),
         (Verdict::Agree, true) => Vec::new(),
-        (_, true) => reasons(what, traffic, run, middle),
+        (_, true) => reasons(what, &traffic.name, run, middle),
     };
     let verdict = if doubts.is_empty() { verdict } else { Verdict::Invalid };
     Judgement { verdict, difference, apart: Some(apart), because }

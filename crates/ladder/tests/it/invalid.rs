@@ -2,7 +2,7 @@
 
 use trunkline_batch::make;
 use trunkline_engine::{EngineName, Note, NoteKind, Pace, Run};
-use trunkline_ladder::{Ladder, Tolerances, Verdict, section, terminal};
+use trunkline_ladder::{Ladder, Tolerances, Verdict, What, section, terminal};
 use trunkline_model::Formulas;
 use trunkline_scenario::Scenario;
 use trunkline_sim::Simulator;
@@ -121,4 +121,24 @@ fn every_dash_has_its_reason() {
         }
     }
     assert!(dashes >= 2, "{ladder:#?}");
+}
+
+#[test]
+fn a_program_whose_messages_have_another_size_is_told_of_it() {
+    let mut runs = runs(&[]);
+    let keys = runs[2].traffic.iter_mut().find(|it| it.name == "keys").unwrap();
+    let mut samples = keys.samples.to_vec();
+    samples.iter_mut().for_each(|it| it.size = 92);
+    keys.samples = samples.into();
+    runs[2].notes.push(Note::of_traffic("keys", NoteKind::Program, "'-D' added to the command"));
+    let ladder = ladder(&runs);
+    let why = |size: u64, engine: EngineName| {
+        let what = What::RoundTrip { size };
+        let row = ladder.rows.iter().find(|row| row.traffic == "keys" && row.what == what);
+        row.expect("a row").absent[&engine].clone()
+    };
+    let described = why(64, EngineName::EMU);
+    assert!(described.contains("92 B") && !described.contains("-D"), "{described}");
+    let sent = why(92, EngineName::SIM);
+    assert!(sent.contains("64") && !sent.contains("nothing was completed"), "{sent}");
 }
