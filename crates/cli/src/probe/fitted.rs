@@ -70,13 +70,25 @@ fn sayings(result: &RttResult, found: &Found) -> Vec<String> {
     let mut lines = vec![window(found)];
     lines.extend(initial(found));
     lines.extend(result.path.as_ref().and_then(|path| path.segment).map(|it| segment(found, &it)));
+    lines.extend(rates(found));
     lines.extend([
-        figure("rate", &fit.rate, sinks::rate),
-        figure("one-way propagation", &fit.delay, ms),
+        figure("one-way propagation, half of both", &fit.delay, ms),
         figure("both hosts, for each message", &fit.per_message, ms),
         figure("each packet besides its bytes", &fit.per_packet, ms),
     ]);
     lines
+}
+
+/// One rate for both ways, and that of each if they are not alike.
+fn rates(found: &Found) -> Vec<String> {
+    let Some([up, down]) = found.fit.known.line.and_then(|line| line.rates()) else {
+        return vec![figure("rate", &found.fit.rate, sinks::rate)];
+    };
+    vec![
+        figure("rate up", &Ok(up), sinks::rate),
+        figure("rate down", &Ok(down), sinks::rate),
+        figure("rate, if it were one for both ways", &found.fit.rate, sinks::rate),
+    ]
 }
 
 fn window(found: &Found) -> String {

@@ -450,6 +450,22 @@ fn datagrams_tell_rate_distance_and_where_they_are_cut() {
     stop(server);
 }
 
+/// One rate for both ways would be 1.6 Mbit/s, which neither has.
+#[test]
+fn a_path_that_is_slower_one_way_is_fitted_as_it_is() {
+    let Some(between) = Between::paired("up-rate=1mbit down-rate=4mbit delay=12ms") else { return };
+    let server = between.serve(&[]);
+    let (result, text) = fitted(&between, "asymmetric", &["--transport", "tcp"]);
+    let told = &result["path"]["datagrams"];
+    near(told, "up_rate_bit_per_s", 1e6);
+    near(told, "down_rate_bit_per_s", 4e6);
+    let scenario = Scenario::parse(&text, "fitted.toml").unwrap();
+    assert!(text.contains("forward = { rate") && scenario.len() == 1, "{text}");
+    let sim = simulated(&text);
+    reproduces(&result, |size| sim.get(&("echo".into(), size + 40)).copied());
+    stop(server);
+}
+
 /// As in `trunkline probe … 2>&1 | head`, when nobody reads any more.
 #[test]
 fn a_probe_that_nobody_reads_writes_its_files() {

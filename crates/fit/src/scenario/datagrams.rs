@@ -64,7 +64,8 @@ impl PathFit {
         // What came in fragments is one packet here, with the fragments' headers in it.
         let mtu = udp.mtu.max(IPV4 + udp.payload(largest));
         let path = self.line(curve, udp.headers + udp.head, mtu)?;
-        let longest = path.write + f64::from(IPV4 + udp.payload(largest)) * path.byte;
+        let slower = path.ways.map_or(path.byte, |[up, down]| up.max(down));
+        let longest = path.write + f64::from(IPV4 + udp.payload(largest)) * slower;
         let slot = (APART * longest).max(LEAST_APART);
         // What fragments cost besides their headers is left out.
         let steps: f64 = curve.combs.iter().map(|comb| comb.height.abs()).sum();

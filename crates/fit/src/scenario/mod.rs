@@ -115,6 +115,8 @@ pub enum CannotWrite {
 struct Line {
     /// Milliseconds for each byte.
     byte: f64,
+    /// The same up and down, if they are not alike.
+    ways: Option<[f64; 2]>,
     /// One-way propagation, in milliseconds.
     delay: f64,
     /// The cost of each write to a host, in milliseconds.
@@ -175,7 +177,7 @@ impl PathFit {
         }
         let error = self.reproduction_error(curve, geometry);
         let Geometry { byte, delay, write, .. } = geometry;
-        let path = Line { byte, delay, write, mtu: MTU };
+        let path = Line { byte, ways: self.ways(byte), delay, write, mtu: MTU };
         let traffic = self.traffic_text(wanted, geometry);
         Ok(Written { text: self.text(wanted, path, &traffic, error), error })
     }
@@ -189,7 +191,16 @@ impl PathFit {
         }
         let empty = (curve.base - 2.0 * f64::from(headers) * byte).max(0.0);
         let trip = self.delay.as_ref().map_or(empty, |delay| 2.0 * delay.value).min(empty);
-        Ok(Line { byte, delay: trip / 2.0, write: (empty - trip) / 2.0, mtu })
+        let (delay, write) = (trip / 2.0, (empty - trip) / 2.0);
+        Ok(Line { byte, ways: self.ways(byte), delay, write, mtu })
+    }
+
+    /// The time of a byte up and down, if datagrams told that they are not alike: what both take together
+    /// stays, so that round trips do.
+    fn ways(&self, byte: f64) -> Option<[f64; 2]> {
+        let [up, down] = self.known.line?.ways.filter(|_| self.known.pattern == Pattern::Echo)?;
+        let both = up.value + down.value;
+        Some([up, down].map(|way| 2.0 * byte * way.value / both))
     }
 
     fn geometry(&self, curve: &Curve, wanted: &Wanted) -> Result<Geometry, CannotWrite> {
@@ -326,11 +337,15 @@ transport = {{ kind = "urp", block = {block}, outstanding = {outstanding}, packe
         };
         let window =
             self.window.as_ref().map_or_else(ToString::to_string, |bytes| format!("{bytes} bytes"));
+        let rates = self.known.line.and_then(|line| line.rates());
+        let both = if rates.is_some() { ", if it were one for both ways" } else { "" };
+        let ways = rates.into_iter().flat_map(|rates| ["up", "down"].into_iter().zip(rates));
+        let ways = ways.map(|(way, rate)| format!("rate {way}: {}", fitted(&Ok(rate), "bit/s", 0)));
         let lines = [
             "Fitted from measured round trips; in brackets 95 % intervals.".to_string(),
             format!("window: {window}"),
-            format!("rate: {}", fitted(&self.rate, "bit/s", 0)),
-            format!("one-way delay: {}", fitted(&self.delay, "ms", 4)),
+            format!("rate{both}: {}", fitted(&self.rate, "bit/s", 0)),
+            format!("one-way delay, half of both: {}", fitted(&self.delay, "ms", 4)),
             format!(
                 "hosts, both, for a message and its answer: {}",
                 fitted(&self.per_message, "ms", 4)
@@ -338,12 +353,18 @@ transport = {{ kind = "urp", block = {block}, outstanding = {outstanding}, packe
             format!("packet, beyond its bytes, one way: {}", fitted(&self.per_packet, "ms", 4)),
             format!("Round trips of this scenario are those measured within {error:.4} ms."),
         ];
-        lines.iter().fold(String::new(), |text, line| text + "# " + line + "\n") + "\n"
+        let lines = lines.into_iter().chain(ways);
+        lines.fold(String::new(), |text, line| text + "# " + &line + "\n") + "\n"
     }
 }
 
 fn path_text(path: Line) -> String {
     let nanos = |millis: f64| (millis * 1e6).round();
+    let rate = |byte: f64| format!("rate = \"{}bit/s\"", (8_000.0 / byte).round().clamp(1.0, 1e13));
+    let rate = match path.ways.map(|ways| ways.map(rate)) {
+        None => rate(path.byte),
+        Some([up, down]) => format!("forward = {{ {up} }}\nbackward = {{ {down} }}"),
+    };
     format!(
         r#"{mtu}[processor.measured]
 write = "{write}ns"
@@ -357,12 +378,11 @@ processor = "measured"
 
 [[link]]
 between = ["near", "far"]
-rate = "{rate}bit/s"
+{rate}
 delay = "{delay}ns"
 
 "#,
         write = nanos(path.write),
-        rate = (8_000.0 / path.byte).round().max(1.0),
         delay = nanos(path.delay),
         mtu = if path.mtu == MTU { String::new() } else { format!("mtu = {}\n\n", path.mtu) },
     )

@@ -48,7 +48,7 @@ fn a_window_too_small_to_tell_the_rate_is_found() {
         fit.rate.as_ref().is_ok_and(|rate| (rate.value / 20e6 - 1.0).abs() < 0.05)
             || fit.rate.is_err()
     );
-    let line = Line { byte: fitted(4e-4, 0.01), trip: fitted(4.02, 0.01) };
+    let line = Line { byte: fitted(4e-4, 0.01), trip: fitted(4.02, 0.01), ways: None };
     let with = PathFit::of(&samples, Known { line: Some(line), ..urp(64) }, Seed(1));
     let (rate, delay) = (with.rate.unwrap().value, with.delay.unwrap().value);
     assert!((rate / 20e6 - 1.0).abs() < 0.05 && (delay / 2.0 - 1.0).abs() < 0.05, "{rate} {delay}");

@@ -223,7 +223,7 @@ pub(super) fn with_head(samples: &[(u32, f64)], head: u32) -> Vec<(u32, f64)> {
 }
 
 /// Times of both ways in milliseconds, each off by the clocks' difference.
-fn one_way(observed: &Observations) -> [Vec<(u32, f64)>; 2] {
+pub(super) fn one_way(observed: &Observations) -> [Vec<(u32, f64)>; 2] {
     let mut ways = [Vec::new(), Vec::new()];
     let base = observed.exchanges.iter().find_map(|one| Some(one.far?.received - one.sent));
     for one in &observed.exchanges {

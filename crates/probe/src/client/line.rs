@@ -3,6 +3,7 @@
 use super::Connection;
 use super::carrier::Carrier;
 use super::exchange::{Course, Ended, exchange};
+use super::fitting::one_way;
 use super::ledger::Ledger;
 use super::udp_carrier::{Datagrams, Udp};
 use crate::pacer::Pace;
@@ -10,7 +11,7 @@ use crate::stamp::TimingError;
 use crate::wire::message::{FlowSpec, Role, Transport};
 use crate::{ProbeError, clock};
 use trunkline_core::{Seed, Span};
-use trunkline_fit::Line;
+use trunkline_fit::{Line, Observations};
 
 /// Rounds that are made in any case, and at most.
 const ROUNDS: (u64, u64) = (6, 24);
@@ -48,19 +49,20 @@ pub fn measure(
     let mut carrier = Udp(Datagrams::open(connection, flow)?);
     let headers = carrier.overhead();
     let room = carrier.0.mtu().map_or(ROOM, |mtu| mtu.saturating_sub(headers));
-    let samples = round_trips(connection, &mut carrier, room, seed);
+    let observed = datagrams(connection, &mut carrier, room, seed);
     connection.collect(flow)?;
     let late = timing.send_to_stamp.p50.as_millis_f64();
-    Ok(Line::of(&samples, headers, late, seed))
+    let samples: Vec<(u32, f64)> = observed
+        .in_order_of_sending()
+        .iter()
+        .map(|one| (one.size, one.on_the_path() as f64 / 1e6))
+        .collect();
+    let [up, down] = one_way(&observed);
+    Ok(Line::of(&samples, headers, late, seed).map(|line| line.with_ways(&up, &down, seed)))
 }
 
-/// Octets and milliseconds on the path: the server's own time is known and left out.
-fn round_trips(
-    connection: &Connection,
-    carrier: &mut Udp,
-    room: u32,
-    seed: Seed,
-) -> Vec<(u32, f64)> {
+/// The datagrams and their echoes.
+fn datagrams(connection: &Connection, carrier: &mut Udp, room: u32, seed: Seed) -> Observations {
     let mut course = Course {
         sizes: vec![1, room / 2, room],
         pace: Pace::OneOutstanding,
@@ -76,6 +78,5 @@ fn round_trips(
     let each = clock::now().since(began).as_nanos() / ROUNDS.0;
     course.rounds = (BUDGET.as_nanos() / each.max(1)).min(ROUNDS.1 - ROUNDS.0);
     let all = exchange(carrier, &course, first.ledger, &over, &mut |_| {});
-    let observed = all.ledger.observations(None, 0, false).in_order_of_sending();
-    observed.iter().map(|one| (one.size, one.on_the_path() as f64 / 1e6)).collect()
+    all.ledger.observations(None, 0, false)
 }

@@ -116,13 +116,25 @@ impl SegmentFigures {
 pub struct LineFigures {
     /// Bits a second.
     pub rate_bit_per_s: Known,
+    /// The same up, if the ways are not alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up_rate_bit_per_s: Option<Known>,
+    /// The same down, if the ways are not alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub down_rate_bit_per_s: Option<Known>,
     /// Both propagations.
     pub trip_ms: Known,
 }
 
 impl From<Line> for LineFigures {
     fn from(line: Line) -> LineFigures {
-        LineFigures { rate_bit_per_s: line.rate().into(), trip_ms: line.trip.into() }
+        let way = |at: usize| line.rates().map(|rates| rates[at].into());
+        LineFigures {
+            rate_bit_per_s: line.rate().into(),
+            up_rate_bit_per_s: way(0),
+            down_rate_bit_per_s: way(1),
+            trip_ms: line.trip.into(),
+        }
     }
 }
 
