@@ -302,13 +302,28 @@ impl<'a> Table<'a> {
                 format!("the rule '{}' leaves none of {count} measurements", row.estimator)
             }
             (Some(_), _) => "what was measured took no time".into(),
-            (None, _) => self.noted(run, name).unwrap_or_else(|| {
-                format!(
-                    "nothing of this size was completed; {} B were delivered in all",
-                    traffic.delivered_bytes
-                )
-            }),
+            (None, _) => {
+                let told = self.other_sizes(name, size, traffic).or_else(|| self.noted(run, name));
+                told.unwrap_or_else(|| {
+                    format!(
+                        "nothing of this size was completed; {} B were delivered in all",
+                        traffic.delivered_bytes
+                    )
+                })
+            }
         }
+    }
+
+    /// That a traffic has none of the sizes of those that have `size`: an outside program does otherwise than the
+    /// scenario says.
+    fn other_sizes(&self, name: &str, size: u64, traffic: &TrafficRun) -> Option<String> {
+        let own = traffic.sizes();
+        let mut others = self.found(name).map(TrafficRun::sizes).filter(|it| it.contains(&size));
+        let shared = others.any(|it| it.iter().any(|size| own.contains(size)));
+        let sizes: Vec<String> =
+            own.iter().map(|&size| number::bytes(size, traffic.amounts)).collect();
+        (!own.is_empty() && !shared)
+            .then(|| format!("only other sizes were measured: {}", sizes.join(", ")))
     }
 
     /// What a traffic without measurements delivered, over the time in which it was under way, or where that is

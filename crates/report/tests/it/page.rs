@@ -2,9 +2,9 @@
 
 use crate::fixture;
 use roxmltree::{Document, Node, ParsingOptions};
-use trunkline_engine::EngineName;
+use trunkline_engine::{EngineName, Note, NoteKind};
 use trunkline_report::{Embed, Figure};
-use trunkline_report::{FigureKind, Place, Report, Scale, chart, figures, page};
+use trunkline_report::{FigureKind, Place, Report, Scale, chart, figures, page, terminal};
 
 fn parsed(text: &str) -> Document<'_> {
     let options = ParsingOptions { allow_dtd: true, ..Default::default() };
@@ -239,4 +239,30 @@ fn dashes_have_their_reasons_once_below_the_table() {
     assert!(reasons[0].ends_with("(64\u{a0}B: median; 6\u{a0}cells)</li>"), "{reasons:?}");
     assert!(!text.contains("Differences in per cent"), "the model has no values");
     assert!(page(&three()).contains("Differences in per cent against model."));
+}
+
+/// As if `ping -s` had been given another size than the scenario has.
+#[test]
+fn a_program_of_other_sizes_is_the_reason_for_the_dashes() {
+    let mut report = Report { unavailable: Vec::new(), ..fixture::report() };
+    let mut run = fixture::run(EngineName::EMU, "fifo", 90);
+    let mut samples = run.traffic[0].samples.to_vec();
+    samples.iter_mut().for_each(|it| it.size += 28);
+    run.traffic[0].samples = samples.into();
+    run.notes.push(Note::of_traffic("keystrokes", NoteKind::Program, "'-D' added"));
+    report.runs.push(run);
+    let text = terminal(&report);
+    let told = |line: &str, sizes: [&str; 2]| {
+        line.contains("other sizes") && sizes.iter().all(|it| line.contains(it))
+    };
+    let reasons: Vec<&str> = text.lines().filter(|line| line.starts_with('–')).collect();
+    assert!(
+        reasons.iter().any(|line| told(line, ["emu, keystrokes", "29 B, 92 B, 540 B"])),
+        "{text}"
+    );
+    assert!(
+        reasons.iter().any(|line| told(line, ["sim, keystrokes", "1 B, 64 B, 512 B"])),
+        "{text}"
+    );
+    assert!(!reasons.iter().any(|line| line.contains("'-D' added")), "{text}");
 }
