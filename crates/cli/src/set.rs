@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::options::unambiguous;
 use crate::{output, show};
+use std::path::Path;
 use trunkline_control::{Client, SetRequest};
 use trunkline_core::Span;
 use trunkline_scenario::Settings;
@@ -51,11 +52,23 @@ fn given(words: &[String]) -> Result<Settings, String> {
     Settings::of_one_source(pairs).map_err(|error| error.to_string())
 }
 
+/// A value whose file begins at `here`: the run that reads it was perhaps started elsewhere.
+fn anchored(value: &str, here: &Path) -> String {
+    let file = value.strip_prefix("trace:").filter(|file| !file.is_empty());
+    let whole = file.map(|file| here.join(file));
+    match whole.as_deref().and_then(Path::to_str) {
+        Some(file) => format!("trace:{file}"),
+        None => value.into(),
+    }
+}
+
 /// Sends the change and prints the settings as they are with it.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let settings = given(&args.settings).map_err(Failure::wrong_use)?;
+    let here = std::env::current_dir().unwrap_or_default();
+    let anchored = |(name, value): (&str, &str)| (name.into(), anchored(value, &here));
     let request = SetRequest {
-        settings: settings.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        settings: settings.iter().map(anchored).collect(),
         link: args.link.clone(),
         after: args.after,
     };
@@ -71,6 +84,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_that_of_the_one_who_asks() {
+        let told = ["trace:lost.txt", "trace:/a/lost.txt", "trace:", "1%", "ge:p=1%,r=20%"]
+            .map(|value| anchored(value, Path::new("/home/me")));
+        let meant =
+            ["trace:/home/me/lost.txt", "trace:/a/lost.txt", "trace:", "1%", "ge:p=1%,r=20%"];
+        assert_eq!(told, meant);
+    }
 
     #[test]
     fn what_could_mean_two_things_is_refused() {

@@ -325,13 +325,16 @@ fn change_link(
     files: &dyn Files,
     (name, plain, value): (&str, &str, &str),
 ) -> Result<Change, SettingError> {
+    let not_live = || SettingError::NotLive { name: name.to_string() };
+    // A value that cannot be used anyway is not looked at, nor a file read.
+    if setting::find(plain).is_some_and(|setting| setting.live.is_none()) {
+        return Err(not_live());
+    }
     let mut draft = Draft::of(link.clone(), files);
     if !["key", "seed", "mtu"].contains(&name) {
         apply(&mut draft, name, plain, value)?;
     }
-    let change = setting::find(plain)
-        .and_then(|setting| setting.live)
-        .ok_or_else(|| SettingError::NotLive { name: name.to_string() })?;
+    let change = setting::find(plain).and_then(|setting| setting.live).ok_or_else(not_live)?;
     *link = draft.into_changed().map_err(|error| SettingError::Value {
         name: name.to_string(),
         reason: error.to_string(),
@@ -459,6 +462,11 @@ mod tests {
             let unchanged = path.clone();
             assert!(change(&mut path, bad).is_err(), "{bad:?}");
             assert_eq!(path, unchanged);
+        }
+        // Whatever is asked for: another value would not help.
+        for bad in ["queue=nonsense", "schedule=none", "trace=/nowhere", "up-framing=", "seed=x"] {
+            let told = change(&mut path, &[bad]).unwrap_err().to_string();
+            assert!(told.contains("cannot change while traffic flows"), "{bad}: {told}");
         }
     }
 
