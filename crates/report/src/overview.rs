@@ -6,7 +6,7 @@ use crate::report::{INVALID, Shown, Spot};
 use crate::summary::Digest;
 use serde::Serialize;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use trunkline_engine::{EngineName, Note, Run};
+use trunkline_engine::{About, EngineName, Note, NoteKind, Pace, Run};
 use trunkline_measure::{Conservation, Quantity, TrafficRun};
 
 /// Why an engine that ran has nothing of a traffic.
@@ -330,7 +330,7 @@ impl<'a> Table<'a> {
     /// not known over the whole run.
     fn delivered(&self, name: &str) -> Line {
         let rate = |run: &Run| {
-            let traffic = self.of(run, name)?;
+            let traffic = self.of(run, name).filter(|it| !untold(run, it))?;
             let lasted = run.ended.since(trunkline_core::Time::ZERO).as_secs_f64();
             let whole =
                 || Some(traffic.delivered_bytes as f64 / lasted).filter(|it| it.is_finite());
@@ -409,6 +409,14 @@ impl<'a> Table<'a> {
         let why = why.unwrap_or_else(|| "this cell was not run".into());
         Entry { text: number::NONE.into(), why: Some(why), ..Entry::default() }
     }
+}
+
+/// Whether the bytes are an outside program's that tells none: that none are known is no rate of 0.
+fn untold(run: &Run, traffic: &TrafficRun) -> bool {
+    let of_program = |note: &Note| {
+        note.kind == NoteKind::Program && note.about == About::Traffic(traffic.name.clone())
+    };
+    traffic.delivered_bytes == 0 && run.pace == Pace::Real && run.notes.iter().any(of_program)
 }
 
 fn lost(traffic: &TrafficRun) -> String {

@@ -2,7 +2,7 @@
 
 use crate::fixture;
 use roxmltree::{Document, Node, ParsingOptions};
-use trunkline_engine::{EngineName, Note, NoteKind};
+use trunkline_engine::{EngineName, Note, NoteKind, Pace};
 use trunkline_report::{Embed, Figure};
 use trunkline_report::{FigureKind, Place, Report, Scale, chart, figures, page, terminal};
 
@@ -265,4 +265,22 @@ fn a_program_of_other_sizes_is_the_reason_for_the_dashes() {
         "{text}"
     );
     assert!(!reasons.iter().any(|line| line.contains("'-D' added")), "{text}");
+}
+
+/// Of a program whose output nobody reads the bytes are not known, which is not that there were none.
+#[test]
+fn what_a_program_does_not_tell_is_no_rate_of_nothing() {
+    let mut report = Report { unavailable: Vec::new(), runs: Vec::new(), ..fixture::report() };
+    let mut run = fixture::run(EngineName::EMU, "fifo", 90);
+    run.traffic[0].samples = Default::default();
+    run.traffic[0].delivered_bytes = 0;
+    run.pace = Pace::Real;
+    report.runs.push(run.clone());
+    assert!(terminal(&report).contains("0 bit/s"), "{}", terminal(&report));
+    let words = "of this program only its run time is known";
+    run.notes.push(Note::of_traffic("keystrokes", NoteKind::Program, words));
+    report.runs = vec![run];
+    let text = terminal(&report);
+    let dash = format!("– emu, keystrokes: {words} (delivered)");
+    assert!(!text.contains(" 0 bit/s") && text.contains(&dash), "{text}");
 }
