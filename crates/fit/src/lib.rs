@@ -66,7 +66,7 @@ pub use observation::{Exchange, Far, Lost, Observations, Stamp, Way};
 pub use order::Reordering;
 pub use outlier::{OutlierRule, outliers};
 pub use path::{FEWEST, PathFit};
-pub use scenario::{CannotWrite, Over, OverTcp, OverUdp, Wanted, Written};
+pub use scenario::{CannotWrite, Over, OverTcp, OverUdp, Trial, Wanted, Written};
 pub use sizes::{Ask, Suspects, Sweep};
 pub use steps::{Gap, Looking};
 pub use stopping::{Center, Goal, Look, Progress, Stopping};

@@ -1,10 +1,11 @@
 //! `trunkline probe rtt --fit`: what the path seems to be, in words and as a scenario.
 
 use super::sinks::{self, millis};
+use super::tried;
 use crate::failure::Failure;
 use crate::files;
 use std::path::Path;
-use trunkline_fit::{CannotTell, Fitted, Over, Sweep, Waits, Wanted};
+use trunkline_fit::{CannotTell, Fitted, Over, Sweep, Trial, Waits, Wanted};
 use trunkline_probe::client::fitting::Found;
 use trunkline_probe::client::rtt::RttResult;
 use trunkline_probe::result::{SegmentFigures, ToldBy};
@@ -13,6 +14,8 @@ use trunkline_probe::wire::message::Transport;
 
 /// Messages of each size in the scenario.
 const REPEAT: u32 = 10;
+/// The part of a round trip by which a scenario must be off to be no description of the path.
+const STRANGE: f64 = 0.05;
 
 /// The sweep of a fit over a transport, before anything is known.
 pub fn sweep(transport: Transport) -> Sweep {
@@ -38,13 +41,30 @@ pub fn write(result: &RttResult, found: &Found, file: &Path) -> Result<Vec<Strin
         over: found.over.clone(),
     };
     let written = found.fit.scenario(&wanted).map_err(Failure::failed)?;
+    let trials = tried::trials(&written.text, result, found).map_err(Failure::failed)?;
+    let (written, worst) = written.tried(&trials);
     files::write(Some(file), |out| out.write_all(written.text.as_bytes()))?;
     lines.push(format!(
         "{} reproduces the round trips within {} ms",
         file.display(),
         millis(written.error)
     ));
+    let strange = worst.filter(|worst| worst.off() > STRANGE * worst.median);
+    lines.extend(strange.as_ref().map(told));
     Ok(lines)
+}
+
+/// That the scenario is less like the path than the fit expected.
+fn told(worst: &Trial) -> String {
+    format!(
+        "WARNING: {} bytes take {} ms in the scenario and took {} to {} ms: something else than a line, a \
+         window and noise may delay longer messages here, such as a token bucket or other traffic; \
+         measure again, or describe the path by hand",
+        worst.size,
+        millis(worst.simulated),
+        millis(worst.quick),
+        millis(worst.median)
+    )
 }
 
 /// The sizes measured, as far as the fit describes them.

@@ -7,6 +7,7 @@ mod rtt;
 mod sinks;
 mod target;
 mod transfers;
+mod tried;
 
 use crate::failure::Failure;
 use clap::Subcommand;

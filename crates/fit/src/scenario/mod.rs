@@ -3,9 +3,11 @@
 
 mod datagrams;
 mod tcp;
+mod tried;
 
 pub use datagrams::OverUdp;
 pub use tcp::OverTcp;
+pub use tried::Trial;
 
 use crate::curve::Curve;
 use crate::known::{CannotTell, Fitted, Pattern};
@@ -351,7 +353,7 @@ transport = {{ kind = "urp", block = {block}, outstanding = {outstanding}, packe
                 fitted(&self.per_message, "ms", 4)
             ),
             format!("packet, beyond its bytes, one way: {}", fitted(&self.per_packet, "ms", 4)),
-            format!("Round trips of this scenario are those measured within {error:.4} ms."),
+            tried::promise(error),
         ];
         let lines = lines.into_iter().chain(ways);
         lines.fold(String::new(), |text, line| text + "# " + &line + "\n") + "\n"
