@@ -179,7 +179,7 @@ fn talkers(
     };
     let mut senders = Vec::new();
     for (talk, bytes) in [(&flow.there, largest), (&flow.back, answer)] {
-        one_block(talk, bytes)?;
+        one_block(talk, bytes).map_err(|why| format!("{}, which has {why}", met(traffic)))?;
         let [packet] = talk.speech.packets(bytes)[..] else { return Err(met(traffic)) };
         let stage = talk.way.stages.iter().find(|stage| stage.resource == resource);
         let Some(channel) = stage.and_then(|stage| stage.channel()) else {

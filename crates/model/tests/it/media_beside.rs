@@ -1,5 +1,6 @@
 //! Datagrams beside a conversation on a shared medium.
 
+use trunkline_engine::About;
 use trunkline_model::{What, predictions};
 use trunkline_scenario::Scenario;
 
@@ -50,4 +51,19 @@ fn no_datagram_beside_echoes_takes_longer_than_told() {
             }
         }
     }
+}
+
+/// What no formula covers of the conversation is told of it, not of the datagrams.
+#[test]
+fn what_is_not_covered_beside_datagrams_is_named() {
+    let urp = "{ kind = \"urp\", block = 1024, packet = 0 }";
+    let scenario = scenario("kind = \"fddi\"\nrate = \"10Mbit/s\"", (urp, 50, 2000));
+    let notes = predictions(&scenario).unwrap().notes;
+    let of_datagrams: Vec<&str> = notes
+        .iter()
+        .filter(|note| matches!(&note.about, About::Traffic(name) if name == "from-h0"))
+        .map(|note| note.text.as_str())
+        .collect();
+    assert!(!of_datagrams.is_empty(), "{notes:?}");
+    assert!(of_datagrams.iter().all(|text| text.contains("echoes")), "{of_datagrams:?}");
 }
