@@ -143,7 +143,7 @@ impl Receiver {
                 true => Log::with_credit(dialect, room, terms.buffer),
                 false => Log::new(dialect, room),
             },
-            control: ControlTimer::new(keepalive),
+            control: opening::first_timer(terms, rate, keepalive),
             control_due: None,
             came: Time::ZERO,
             arrivals: Arrivals::new(spacing(&*law).max(law.quantum())),

@@ -20,8 +20,12 @@ use young::Young;
 const PROMPT: Span = Span::from_millis(10);
 /// Evenly spaced packets that are further apart carry no acknowledgements: each goes by itself, at once (a choice).
 const SOON: Span = Span::from_millis(1);
-/// The longest time between two reminders (a choice).
+/// The longest time between two reminders of a path that answers sooner (a choice).
 const REMIND: Span = Span::from_secs(1);
+/// The part of the time from packet to packet after which the first reminder goes at the soonest, and the part of a wait after which
+/// the next does (choices): a line that is slow is not to be filled with what asks why nothing comes.
+const PART: u64 = 16;
+const WAITED: u64 = 4;
 
 /// A buffer on its way out.
 #[derive(Debug, Clone, Default)]
@@ -118,6 +122,8 @@ pub struct Sender {
     ack_due: Option<Time>,
     /// After how long without a packet an acknowledgement tells again what has been touched.
     remind: Span,
+    /// When a packet of data last went, or the GOs were missed.
+    went: Option<Time>,
     touched: u32,
     unsent: u64,
     unanswered: u64,
@@ -157,6 +163,7 @@ impl Sender {
             told: 0,
             ack_due: None,
             remind: PROMPT,
+            went: None,
             touched: 0,
             unsent: 0,
             unanswered: 0,
@@ -294,8 +301,9 @@ impl Sender {
         self.is_heard_next(now);
         self.pace.sent(now);
         self.find_tail(now);
-        self.ack_due = self.reminder().then_some(now + PROMPT);
-        self.remind = PROMPT;
+        self.remind = PROMPT.max(self.pace.gap().scaled(1, PART));
+        self.ack_due = self.reminder().then_some(now + self.remind);
+        self.went = Some(now);
     }
 
     /// A packet is sent that had been sent before. In the end the line is free while the receiver's word is on its way, and one
@@ -344,7 +352,9 @@ impl Sender {
     pub fn take_ack(&mut self, now: Time) -> Option<NullAck> {
         self.ack_due.take_if(|due| *due <= now)?;
         if self.reminder() {
-            self.remind = self.remind.scaled(2, 1).min(REMIND);
+            let known = REMIND.max(self.timer).max(self.pace.gap());
+            let waited = self.went.map_or(Span::ZERO, |it| now.since(it).scaled(1, WAITED));
+            self.remind = self.remind.scaled(2, 1).min(known.max(waited));
             self.ack_due = Some(now + self.remind);
         }
         Some(self.ack())
@@ -364,7 +374,7 @@ impl Sender {
 
     /// The GOs that follow an answer to the OPEN are missed if none has come for so long.
     pub(super) fn misses_after(&mut self, now: Time, patience: Span) {
-        self.remind = patience.clamp(PROMPT, REMIND);
+        (self.remind, self.went) = (patience.clamp(PROMPT, REMIND), Some(now));
         self.ack_due = self.ack_due.or(Some(now + self.remind));
     }
 

@@ -64,6 +64,11 @@ impl ControlTimer {
         }
     }
 
+    /// Sets the first value, if that is longer than it is without anything known. It is a guess, and no round trip that is known.
+    pub fn guess(&mut self, first: Span) {
+        self.round.mean = self.round.mean.max(first.min(self.ceiling).as_nanos());
+    }
+
     /// Sets what a round trip takes before one is measured.
     pub fn expect(&mut self, round: Span) {
         self.is_known = true;

@@ -138,6 +138,33 @@ fn what_was_touched_is_told_again_soon() {
     }
 }
 
+/// What has not been answered may wait for a slow line, which reminders would fill: they follow the pace, and become ever more seldom.
+#[test]
+fn a_slow_line_is_not_filled_with_reminders() {
+    for (interval, first, most) in [(12_000, 750, [4, 13]), (10, 10, [15, 28])] {
+        let burst = Burst { size: 1, interval };
+        let start = Start { spacing: Spacing::Bursts, burst, train: 0 };
+        let terms = Terms { burst, ..terms() };
+        let mut sender = Sender::new(Dialect::V5, &terms, start, Burst { size: 1, interval: 0 });
+        sender.receive(Time::ZERO, &[message(1, 1, Said::Go)]);
+        sender.fill(50, true);
+        let start = Time::ZERO + Span::from_secs(1000);
+        assert_eq!(said(&mut sender, start).len(), 1);
+        let mut times = Vec::new();
+        while times.last().is_none_or(|it| *it < Span::from_secs(200)) {
+            let due = sender.deadline().expect("a reminder");
+            assert!(sender.take_ack(due).is_some());
+            times.push(due.since(start));
+        }
+        assert_eq!(times[0], Span::from_millis(first));
+        let within = |seconds| times.iter().filter(|it| **it <= Span::from_secs(seconds)).count();
+        assert!(within(12) <= most[0] && within(200) <= most[1], "{interval} ms: {times:?}");
+        // An outage is noticed to be over after a quarter of it.
+        let late = |two: &[Span]| two[1].saturating_sub(two[0]) > two[0].scaled(2, 5);
+        assert!(!times.windows(2).skip(8).any(late), "{times:?}");
+    }
+}
+
 /// At the end, what was asked for goes twice, the second time behind all others; what is confirmed meanwhile does not.
 #[test]
 fn the_last_repairs_go_twice() {
