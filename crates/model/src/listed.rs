@@ -385,11 +385,11 @@ fn behind_last(
 fn opened(flow: &Flow<'_>, bytes: u64, shape: Shape, formula: &Formula) -> (u64, What, Terms) {
     let ahead = bytes.div_ceil(u64::from(shape.unit)).saturating_sub(1);
     let mut terms = Terms::default();
-    opening(&mut terms, &flow.there, &flow.back, shape);
+    opening(&mut terms, (&flow.there, None), &flow.back, shape);
     controls(&mut terms, &flow.there);
     terms.0.extend(before(flow, formula, until(ahead, formula)).0);
     one_way(&mut terms, &flow.there, (bytes - ahead * u64::from(shape.unit)) as u32);
-    opening(&mut terms, &flow.back, &flow.there, shape);
+    opening(&mut terms, (&flow.back, Some(answer(shape))), &flow.there, shape);
     one_way(&mut terms, &flow.back, CONFIRMATION);
     (bytes, What::Transfer, terms)
 }
@@ -436,19 +436,33 @@ fn buffers_note(flow: &Flow<'_>, buffers: u64, total: Span) -> Option<String> {
     })
 }
 
-/// The packet that opens a connection goes there, its answer comes back.
-fn opening(terms: &mut Terms, there: &Talk<'_>, back: &Talk<'_>, shape: Shape) {
-    let (forth, answer) = openings(there, back, shape);
-    let name = ("opening", "OPEN there + RESPONSE back", "RFC 998, §5.1");
+/// The packet that opens a connection goes there, maybe behind another one; its answer comes back, and what lets data go.
+fn opening(
+    terms: &mut Terms,
+    (there, behind): (&Talk<'_>, Option<Packet>),
+    back: &Talk<'_>,
+    shape: Shape,
+) {
+    let (forth, answer) = openings((there, behind), back, shape);
+    let text = match behind {
+        None => "OPEN there + RESPONSE and GO back",
+        Some(_) => "OK and OPEN there + RESPONSE and GO back",
+    };
     let numbers = format!("{forth} + {answer}");
+    let name = ("opening", text, "RFC 998, §5.1");
     terms.add(name, &window_place(there.from.0), Cause::Window, forth + answer, numbers);
 }
 
-/// The times of the packet that opens a connection and of its answer.
-pub(crate) fn openings(there: &Talk<'_>, back: &Talk<'_>, shape: Shape) -> (Span, Span) {
-    let packet = Packet::acknowledgement(shape.header);
-    let of = |talk: &Talk<'_>| talk.way.latency(&[packet]) + talk.acknowledging();
-    (of(there), of(back))
+/// The times of the packet that opens a connection, which may be behind another one, and of its answer.
+pub(crate) fn openings(
+    (there, behind): (&Talk<'_>, Option<Packet>),
+    back: &Talk<'_>,
+    shape: Shape,
+) -> (Span, Span) {
+    let [opening, go] = shape.opening.map(Packet::acknowledgement);
+    let of = |talk: &Talk<'_>, packets: &[Packet]| talk.way.latency(packets) + talk.acknowledging();
+    let forth: Vec<Packet> = behind.into_iter().chain([opening]).collect();
+    (of(there, &forth), of(back, &[opening, go]))
 }
 
 /// The time until so many units have been sent.

@@ -97,7 +97,7 @@ impl Course {
 
     /// Each write is a transfer that opens a connection, and the next one begins when it is confirmed.
     fn open_each(&mut self, flow: &Flow<'_>, shape: Shape) {
-        let (forth, back) = openings(&flow.there, &flow.back, shape);
+        let (forth, back) = openings((&flow.there, None), &flow.back, shape);
         let sending = until(self.units - 1, &self.formula) + self.path.answered;
         let controls = behind_controls(&flow.there, (2, [0; 2]));
         let whole = (forth + back + controls + sending).as_nanos() as f64;

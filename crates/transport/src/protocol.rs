@@ -361,6 +361,9 @@ pub struct Shape {
     pub answer: u32,
     /// Whether each unit has an answer of its own.
     pub answers_each: bool,
+    /// Bytes of the packet that opens a connection, which is answered by as many, and of what follows that answer before data may go; 0 if
+    /// nothing is opened.
+    pub opening: [u32; 2],
 }
 
 /// The properties of a path that a formula has to know and nobody else uses, for units of full size.

@@ -203,6 +203,46 @@ fn controls_of_netblt_wait_for_each_other() {
     }
 }
 
+/// Of a burst of NETBLT that holds more than the buffers that may be under way, the rest goes behind their answers, within the interval
+/// of the burst.
+#[test]
+fn a_burst_of_netblt_waits_for_the_buffers_that_may_be_under_way() {
+    for (packets, outstanding) in [(2, 1), (1, 1), (3, 1), (1, 3), (4, 2)] {
+        for buffers in [2, 3, 4, 7] {
+            let line = "{ rate = \"250kbit/s\", delay = \"20ms\", limit = \"1MB\" }";
+            let text = format!(
+                "stop_after = \"10min\"\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[link]]\nbetween = [\"a\", \"b\"]\nforward = {line}\nbackward = {line}\n[[traffic]]\nname = \"t\"\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\nbytes = \"{}B\"\nwrite = 512\ntransport = {{ kind = \"netblt\", frame = 512, packets = {packets}, outstanding = {outstanding}, interval = \"2s\", burst = 30 }}\n",
+                512 * packets * buffers
+            );
+            let cells = Scenario::parse(&text, "netblt.toml");
+            let scenario = cells.unwrap_or_else(|error| panic!("{error}\n{text}")).remove(0);
+            let (formula, seen) = both(&scenario);
+            let off = (formula / seen - 1.0).abs();
+            assert!(off < 0.05, "{packets} {outstanding}, {buffers} buffers: {formula} {seen}");
+        }
+    }
+}
+
+/// On slow lines a transfer over NETBLT waits for OPEN, for the GO behind its answer, and for the OK before the answer to the transfer.
+#[test]
+fn controls_of_netblt_take_their_time_on_slow_lines() {
+    for rate in [1000, 9600, 64_000, 500_000] {
+        for (version, units) in [(2, 1), (2, 3), (4, 1), (5, 1), (5, 3)] {
+            let line = format!("{{ rate = \"{rate}bit/s\", delay = \"5ms\", limit = \"1MB\" }}");
+            let text = format!(
+                "stop_after = \"10min\"\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[link]]\nbetween = [\"a\", \"b\"]\nforward = {line}\nbackward = {line}\n[[traffic]]\nname = \"t\"\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\nbytes = \"{}B\"\nwrite = 256\ntransport = {{ kind = \"netblt\", version = {version}, frame = 256, interval = \"{}ms\", burst = 1 }}\n",
+                256 * units,
+                3_000_000 / rate
+            );
+            let cells = Scenario::parse(&text, "netblt.toml");
+            let scenario = cells.unwrap_or_else(|error| panic!("{error}\n{text}")).remove(0);
+            let (formula, seen) = both(&scenario);
+            let off = formula / seen - 1.0;
+            assert!(off.abs() < 0.06, "{rate} {version} {units}: {formula} {seen} {off:.3}");
+        }
+    }
+}
+
 fn test(
     (profile, write, seconds): (&str, u32, u32),
     (rate, delay): (u64, u32),

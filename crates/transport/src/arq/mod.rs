@@ -85,7 +85,13 @@ const RATE: ProtocolKey = ProtocolKey {
 };
 
 fn shape(values: &Values) -> Shape {
-    Shape { unit: Settings::of(values).frame, header: HEADER, answer: HEADER, answers_each: true }
+    Shape {
+        unit: Settings::of(values).frame,
+        header: HEADER,
+        answer: HEADER,
+        answers_each: true,
+        opening: [0; 2],
+    }
 }
 
 /// One end.

@@ -25,9 +25,12 @@ pub static NETBLT: ProtocolEntry = ProtocolEntry {
     },
     connects_for_each: true,
     shape: |values| {
-        let header = dialect(values).data_header() as u32;
+        let dialect = dialect(values);
+        let header = dialect.data_header() as u32;
         let (unit, answer) = (values.number("frame").max(1) as u32, 12 + 16 + 8);
-        Shape { unit, header, answer, answers_each: false }
+        // OPEN and RESPONSE without a text, and a CONTROL packet with the first GO.
+        let opening = [if dialect.is_classic() { 40 } else { 36 }, 12 + 8];
+        Shape { unit, header, answer, answers_each: false, opening }
     },
     formula,
 };
@@ -181,6 +184,8 @@ fn formula(values: &Values, path: &Circumstances) -> Result<Formula, String> {
     let (group, within) = match back > pace.max(t) {
         true if window > size => (window, pace.max(t)),
         true => (window, t),
+        // A burst that holds more than may be under way goes in so many parts, each behind the answer to the one before.
+        false if window < size => (size, parts(path.units, (size, window), (back, t))),
         false => (size, t),
     };
     let numbers = format!("max({pace}, {t}, ({sending} + {c}) / ({outstanding} × {packets})) ns");
@@ -197,6 +202,21 @@ fn formula(values: &Values, path: &Circumstances) -> Result<Formula, String> {
         numbers,
         source: "RFC 998, §§4 and 5.2; RFC 1030, §5",
     })
+}
+
+/// From one unit to the next in the last burst of so many units in all, in the mean: bursts of `size` go in parts of `window`, whose
+/// units are `t` apart, and which begin `window` times `back` apart.
+fn parts(units: u64, (size, window): (f64, f64), (back, t): (f64, f64)) -> f64 {
+    let last = match units {
+        u64::MAX => size - 1.0,
+        units => (units.saturating_sub(1) as f64) % size,
+    };
+    if last == 0.0 {
+        return t;
+    }
+    let before = (last / window).floor() * window;
+    let mean = (before * back.max(t) + (last - before) * t) / last;
+    mean.max(t)
 }
 
 #[cfg(test)]
