@@ -109,7 +109,7 @@ pub enum TransferError {
         has: u64,
     },
     /// The disk ran full, or a quota was reached, during the transfer.
-    #[error("disk full at {}: what came is kept; free space and run again", shown(.0))]
+    #[error("disk full at {}: free space or inodes and run again; what has come is not sent again", shown(.0))]
     DiskFull(PathBuf),
     /// A right is missing.
     #[error(
@@ -134,6 +134,12 @@ pub enum TransferError {
     /// A directory stands where a file goes, or another thing where a directory goes.
     #[error("{} is in the way, of another kind than what is received: move it away", shown(.0))]
     InTheWay(PathBuf),
+    /// A directory into which a file system is mounted: parts cannot be renamed across.
+    #[error(
+        "{} is a file system of its own, into which nothing can be moved: unmount it, or send what goes there by itself",
+        shown(.0)
+    )]
+    Elsewhere(PathBuf),
     /// A journal's directory that another user made or may change.
     #[error("{} is not private to this user: remove it and run again", shown(.0))]
     NotOurs(PathBuf),
@@ -226,7 +232,10 @@ mod tests {
     #[test]
     fn an_error_is_one_line_with_its_remedy() {
         let full = TransferError::at("write", "a\nb", Errno::NOSPC).to_string();
-        assert_eq!(full, r"disk full at a\nb: what came is kept; free space and run again");
+        assert_eq!(
+            full,
+            r"disk full at a\nb: free space or inodes and run again; what has come is not sent again"
+        );
         let quota = TransferError::at("write", "a", Errno::DQUOT);
         assert!(matches!(quota, TransferError::DiskFull(_)), "{quota}");
         let large = TransferError::at("write", "a", Errno::FBIG);

@@ -3,32 +3,64 @@
 use super::home::{Home, look};
 use super::walk::Walk;
 use crate::{Entry, Kind, Manifest, TransferError};
-use rustix::fs::{FileType, fstatvfs};
+use rustix::fs::{Access, AtFlags, FileType, StatxFlags, accessat, fstat, fstatvfs, statx};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
 
-/// Judges the final names.
+/// Judges the final names, and the directories that are there already and are to take some.
 ///
 /// # Errors
-/// A file or a link that may not be replaced, or anything of another kind.
+/// A file or a link that may not be replaced, or anything of another kind; a directory that takes no names.
 pub(super) fn check(home: &Home, manifest: &Manifest, replace: bool) -> Result<(), TransferError> {
     let mut walk = Walk::new(home, manifest);
+    let mut judged = BTreeSet::new();
     for (number, entry) in manifest.list().iter().enumerate() {
         let path = || home.directory().join(manifest.path(number));
         let Some(above) = walk.above(entry)? else { continue };
         let found = look(above, &*entry.name);
-        let Some((found, _)) = found.map_err(|error| TransferError::at("read", path(), error))?
-        else {
-            continue;
-        };
-        let is_directory = found == FileType::Directory;
-        if is_directory != (entry.kind == Kind::Directory) {
-            // A file where a directory goes, and the reverse, are never replaced.
-            return Err(TransferError::InTheWay(path()));
+        let found = found.map_err(|error| TransferError::at("read", path(), error))?;
+        if let Some((found, _)) = found {
+            let is_directory = found == FileType::Directory;
+            if is_directory != (entry.kind == Kind::Directory) {
+                // A file where a directory goes, and the reverse, are never replaced.
+                return Err(TransferError::InTheWay(path()));
+            }
+            if is_directory {
+                continue;
+            }
+            if !replace {
+                return Err(TransferError::Exists(path()));
+            }
         }
-        if !is_directory && !replace {
-            return Err(TransferError::Exists(path()));
+        // The receiver's own directory takes that of the transfer, and so takes names.
+        if let Some(parent) = entry.parent.filter(|&parent| judged.insert(parent)) {
+            let place = || home.directory().join(manifest.path(parent as usize));
+            if !is_beside(home.own(), above) {
+                return Err(TransferError::Elsewhere(place()));
+            }
+            takes_names(above).map_err(|error| TransferError::at("write in", place(), error))?;
         }
     }
     Ok(())
+}
+
+/// Whether a directory is where the parts are, so that they can be renamed into it.
+fn is_beside(parts: &OwnedFd, directory: &OwnedFd) -> bool {
+    let place = |of: &OwnedFd| {
+        let found = statx(of, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
+        Some((found.stx_dev_major, found.stx_dev_minor, found.stx_mnt_id))
+    };
+    place(parts) == place(directory)
+}
+
+/// Judges whether names can be given in a directory. One of this user's is made writable at the end, and before that is left as it is.
+fn takes_names(directory: &OwnedFd) -> Result<(), Errno> {
+    match accessat(directory, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::empty()) {
+        Err(Errno::ACCESS) if fstat(directory)?.st_uid == geteuid().as_raw() => Ok(()),
+        judged => judged,
+    }
 }
 
 /// Judges the room of the file system, with so many bytes of the stream there already.

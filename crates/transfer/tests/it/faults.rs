@@ -174,7 +174,9 @@ fn a_disk_that_runs_full_keeps_what_came_and_goes_on() {
     fs::write(&ballast, vec![1; 600_000]).unwrap();
     let full = copy(&mut source, &mut receiver, CHUNK, 0..60);
     assert!(matches!(full, Err(TransferError::DiskFull(_))), "{full:?}");
-    assert!(told(full).ends_with("what came is kept; free space and run again"));
+    assert!(
+        told(full).ends_with("free space or inodes and run again; what has come is not sent again")
+    );
     let missing = receiver.missing();
     assert!((1..60).contains(&missing[0].start), "{missing:?}");
     drop(receiver);
@@ -269,6 +271,67 @@ fn what_belongs_to_somebody_else_keeps_its_mode_and_time() {
     let mode =
         |name: &str| fs::metadata(to.path().join(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode("tree"), mode("tree/own")), (0o777, 0o750));
+}
+
+/// A directory that is there and takes nothing is named before the first chunk, and one that needs to take nothing is not.
+#[test]
+fn a_directory_that_may_not_be_written_is_named_before_the_first_chunk() {
+    if !rustix::process::geteuid().is_root() {
+        return trunkline_skip::skipped("only root makes directories of another user");
+    }
+    let (from, to) = (tempdir().unwrap(), tempdir().unwrap());
+    for top in [from.path(), to.path()] {
+        make(&top.join("tree"), &Node::Directory(0o755), 0);
+        make(&top.join("tree/in"), &Node::Directory(0o755), 0);
+        dress(top, 0o777, 1_000_000_000);
+    }
+    let file = from.path().join("tree/in/file");
+    make(&file, &Node::File(5, vec![(0, b"hello".to_vec())], 0o644), 1_000_000_000);
+    let receive = |set: fn(&mut Sink, &Manifest) -> Result<(), TransferError>| {
+        let (path, directory) = (from.path().join("tree"), to.path().to_path_buf());
+        as_somebody_else(move || {
+            let (manifest, _) = scan(&path);
+            let mut sink = Sink::open(&directory, manifest.identity(), CHUNK).expect("a sink");
+            let result = set(&mut sink, &manifest);
+            sink.discard().expect("its own directory");
+            result
+        })
+    };
+    let denied = told(receive(|sink, manifest| sink.set_manifest(&manifest.encode(), false)));
+    let place = to.path().join("tree/in");
+    let expected = format!("permission denied: cannot write in {}", place.display());
+    assert!(denied.starts_with(&expected), "{denied}");
+    dress(&place, 0o777, 1_000_000_000);
+    receive(|sink, manifest| sink.set_manifest(&manifest.encode(), false)).expect("it may write");
+    fs::write(place.join("file"), "old").unwrap();
+    dress(&place, 0o755, 1_000_000_000);
+    let denied = told(receive(|sink, manifest| sink.set_manifest(&manifest.encode(), true)));
+    assert!(denied.starts_with(&expected), "{denied}");
+}
+
+/// Nothing can be renamed into a file system that is mounted below a directory. That is told before the first chunk, if anything goes there.
+#[test]
+fn a_file_system_below_a_directory_is_named_before_the_first_chunk() {
+    let (from, to) = (tempdir().unwrap(), tempdir().unwrap());
+    for top in [from.path(), to.path()] {
+        make(&top.join("tree"), &Node::Directory(0o755), 0);
+        make(&top.join("tree/in"), &Node::Directory(0o755), 0);
+    }
+    let place = to.path().join("tree/in");
+    if let Err(error) = mount("tltest", &place, "tmpfs", MountFlags::empty(), Some(c"size=1m")) {
+        return trunkline_skip::skipped(format_args!("no file system of its own: {error}"));
+    }
+    let set = || {
+        let (manifest, _) = scan(&from.path().join("tree"));
+        let mut sink = Sink::open(to.path(), manifest.identity(), CHUNK).expect("a sink");
+        sink.set_manifest(&manifest.encode(), false)
+    };
+    let empty = set();
+    make(&from.path().join("tree/in/file"), &Node::File(5, vec![(0, vec![7; 5])], 0o644), 0);
+    let refused = set();
+    unmount(&place, UnmountFlags::DETACH).expect("it was mounted");
+    empty.expect("nothing goes there");
+    assert!(matches!(&refused, Err(TransferError::Elsewhere(it)) if *it == place), "{refused:?}");
 }
 
 /// Runs this as a user without any rights of root's, in a thread of its own: a user of a thread is not that of others.
