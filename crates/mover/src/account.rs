@@ -52,6 +52,10 @@ impl fmt::Display for Limit {
     }
 }
 
+/// A sleep that lasts so much longer than it was to is the processor's (a choice): what timers and other programs make of every sleep
+/// is much less.
+const LATE: Span = Span::from_millis(100);
+
 /// The account of a transfer.
 #[derive(Debug, Clone, Default)]
 pub struct Account {
@@ -62,6 +66,14 @@ impl Account {
     /// Books a part of the time.
     pub fn book(&mut self, limit: Limit, span: Span) {
         self.spent[limit as usize] += span.as_nanos();
+    }
+
+    /// Books a sleep from `before` to `now`, which was to end at `until`. An end that is woken much later was stopped, or its machine was.
+    pub fn book_sleep(&mut self, limit: Limit, before: Time, until: Time, now: Time) {
+        let late = now.since(until.max(before));
+        let late = if late > LATE { late } else { Span::ZERO };
+        self.book(Limit::Processor, late);
+        self.book(limit, now.since(before).saturating_sub(late));
     }
 
     /// Books the wait from `before` to `now` for the receiver's word on the end. A round trip's worth of it until `answer` is the path's; what
@@ -99,6 +111,19 @@ mod tests {
         let shares = account.shares();
         assert_eq!(shares.iter().map(|it| it.0).collect::<Vec<_>>(), [Limit::Path, Limit::Disk]);
         assert!((shares[0].1 - 0.7).abs() < 0.001 && (shares[1].1 - 0.3).abs() < 0.001);
+    }
+
+    /// A sender that was stopped for six seconds of thirteen said that its cap had limited it.
+    #[test]
+    fn a_standstill_is_not_what_the_end_waited_for() {
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        let mut account = Account::default();
+        for (before, until, now) in [(0, 50, 51), (51, 101, 3900), (3900, 3950, 4000)] {
+            account.book_sleep(Limit::Cap, at(before), at(until), at(now));
+        }
+        let [(most, share), (other, _)] = account.shares()[..] else { panic!("{account:?}") };
+        assert_eq!((most, other), (Limit::Processor, Limit::Cap));
+        assert!((share - 3799.0 / 4000.0).abs() < 1e-9, "{share}");
     }
 
     #[test]

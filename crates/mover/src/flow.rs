@@ -319,9 +319,9 @@ impl<'a> Flow<'a> {
             }
             let worked = self.link.now();
             self.account.book(Limit::Processor, worked.since(before));
-            self.rest(connection, most);
+            let until = self.rest(connection, most);
             before = self.link.now();
-            self.account.book(limit, before.since(worked));
+            self.account.book_sleep(limit, worked, until, before);
         }
     }
 
@@ -394,15 +394,18 @@ impl<'a> Flow<'a> {
         Ok(is_known)
     }
 
-    /// Sleeps for `most` at most, and so long at least that packets that come due meanwhile leave together.
-    fn rest(&mut self, connection: &mut Connection, most: Span) {
+    /// Sleeps for `most` at most, and so long at least that packets that come due meanwhile leave together. Answers until when it was to
+    /// sleep at most.
+    fn rest(&mut self, connection: &mut Connection, most: Span) -> Time {
         if let Some(sender) = connection.sender() {
             self.link.set_round(sender.control_timer());
             sender.set_slack(self.link.nap().scaled(2, 1));
         }
         let least = self.link.nap();
         let (now, due) = (self.link.now(), connection.deadline().unwrap_or(Time::NEVER));
-        self.link.wait(due.max(now + least).min(now + most.max(least)));
+        let until = due.max(now + least).min(now + most.max(least));
+        self.link.wait(until);
+        until
     }
 
     /// Tells the other end that this one goes.
