@@ -3,9 +3,12 @@
 use super::home::{Home, look};
 use super::walk::Walk;
 use crate::{Entry, Kind, Manifest, TransferError};
-use rustix::fs::{Access, AtFlags, FileType, StatxFlags, accessat, fstat, fstatvfs, statx};
+use rustix::fs::{
+    Access, AtFlags, FileType, Mode, StatxFlags, accessat, fstat, fstatvfs, statat, statx,
+};
 use rustix::io::Errno;
 use rustix::process::geteuid;
+use rustix::thread::{CapabilitySet, capabilities};
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 
@@ -33,6 +36,8 @@ pub(super) fn check(home: &Home, manifest: &Manifest, replace: bool) -> Result<(
             if !replace {
                 return Err(TransferError::Exists(path()));
             }
+            may_replace(above, &entry.name)
+                .map_err(|error| TransferError::at("replace", path(), error))?;
         }
         // The receiver's own directory takes that of the transfer, and so takes names.
         if let Some(parent) = entry.parent.filter(|&parent| judged.insert(parent)) {
@@ -44,6 +49,21 @@ pub(super) fn check(home: &Home, manifest: &Manifest, replace: bool) -> Result<(
         }
     }
     Ok(())
+}
+
+/// Judges whether a file or a link can be replaced: in a directory with the sticky bit only its owner and the directory's may do that.
+fn may_replace(directory: &OwnedFd, name: &[u8]) -> Result<(), Errno> {
+    let above = fstat(directory)?;
+    if above.st_mode & Mode::SVTX.bits() == 0 {
+        return Ok(());
+    }
+    let owners = [above.st_uid, statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_uid];
+    let is_free =
+        || capabilities(None).is_ok_and(|it| it.effective.contains(CapabilitySet::FOWNER));
+    match owners.contains(&geteuid().as_raw()) || is_free() {
+        true => Ok(()),
+        false => Err(Errno::PERM),
+    }
 }
 
 /// Whether a directory is where the parts are, so that they can be renamed into it.

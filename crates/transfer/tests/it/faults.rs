@@ -307,6 +307,14 @@ fn a_directory_that_may_not_be_written_is_named_before_the_first_chunk() {
     dress(&place, 0o755, 1_000_000_000);
     let denied = told(receive(|sink, manifest| sink.set_manifest(&manifest.encode(), true)));
     assert!(denied.starts_with(&expected), "{denied}");
+    // In a directory with the sticky bit nobody replaces what is another's.
+    dress(&place, 0o1777, 1_000_000_000);
+    let denied = told(receive(|sink, manifest| sink.set_manifest(&manifest.encode(), true)));
+    let expected = format!("permission denied: cannot replace {}/file", place.display());
+    assert!(denied.starts_with(&expected), "{denied}");
+    let nobody = 65_534;
+    std::os::unix::fs::chown(place.join("file"), Some(nobody), None).unwrap();
+    receive(|sink, manifest| sink.set_manifest(&manifest.encode(), true)).expect("its own file");
 }
 
 /// Nothing can be renamed into a file system that is mounted below a directory. That is told before the first chunk, if anything goes there.
