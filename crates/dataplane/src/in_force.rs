@@ -36,6 +36,24 @@ fn scheduled(schedule: &Schedule, origin: Time, now: Time) -> Vec<(Time, Change)
     steps.filter(|&(at, _)| at <= now).collect()
 }
 
+/// Rounds of a schedule that show all that it can bring about: in the second a step may meet what the first one left behind.
+const ROUNDS: u64 = 2;
+
+/// The steps of a schedule that began at `origin` behind `now`, counted from then on: all there are, or those of this round and of
+/// as many more as can differ.
+pub(crate) fn to_come(schedule: &Schedule, origin: Time, now: Time) -> Schedule {
+    let length = schedule.repeat.map_or(0, |repeat| repeat.as_nanos());
+    let round = now.since(origin).as_nanos().checked_div(length).unwrap_or(0);
+    let last = if length == 0 { round } else { round + ROUNDS };
+    let steps = (round..=last).flat_map(|round| {
+        let at = move |after: u64| Time::from_nanos(origin.as_nanos() + round * length + after);
+        schedule.steps.iter().map(move |(after, change)| (at(after.as_nanos()), change))
+    });
+    let steps = steps.filter(|&(at, _)| at > now || now < origin);
+    let steps = steps.map(|(at, change)| (at.since(now), change.clone()));
+    Schedule { steps: steps.collect(), repeat: None }
+}
+
 fn make(link: &mut LinkSpec, change: Change) {
     match change {
         Change::Delay(delay) => link.delay = delay,

@@ -1,6 +1,6 @@
 //! How the paths of a session are set, now and as far as changes are asked for.
 
-use crate::in_force::in_force;
+use crate::in_force::{in_force, to_come};
 use crate::{DataplaneError, store};
 use trunkline_core::Time;
 use trunkline_path::Change;
@@ -67,12 +67,13 @@ impl Paths {
     pub fn at(&mut self, now: Time) -> Vec<(String, PathSpec)> {
         self.fold(now);
         let names = self.paths.iter().map(|(name, _)| name.clone());
-        names.enumerate().map(|(index, name)| (name, self.in_force(index, now))).collect()
+        let at = |index: usize| self.in_force(&self.paths[index].1, index, now);
+        names.enumerate().map(|(index, name)| (name, at(index))).collect()
     }
 
-    /// A path at a time, with its schedule's changes. Those asked for have been checked against the path without them.
-    fn in_force(&self, index: usize, now: Time) -> PathSpec {
-        let mut path = self.paths[index].1.clone();
+    /// A path at a time: `path`, which has all that was asked for, and its schedule's changes in between.
+    fn in_force(&self, path: &PathSpec, index: usize, now: Time) -> PathSpec {
+        let mut path = path.clone();
         for direction in Direction::BOTH {
             let first = self.first[index].1.link(direction);
             if first.schedule.steps.is_empty() {
@@ -90,12 +91,26 @@ impl Paths {
         path
     }
 
+    /// Checks that after each change of the plan its path's settings go together, and at the steps of a schedule from then on.
+    fn check(&self) -> Result<(), SettingError> {
+        let mut paths = self.paths.clone();
+        self.plan.iter().try_for_each(|Planned { at, index, settings }| {
+            let asked = &mut paths[*index].1;
+            asked.alter(settings)?;
+            let mut path = self.in_force(asked, *index, *at);
+            for link in [&mut path.up, &mut path.down] {
+                link.schedule = to_come(&link.schedule, self.origin, *at);
+            }
+            path.check()
+        })
+    }
+
     /// Makes the changes of the plan that are due.
     fn fold(&mut self, now: Time) {
         let due = self.plan.partition_point(|planned| planned.at <= now);
         for Planned { index, settings, .. } in self.plan.drain(..due) {
             // It could be made when it was planned.
-            let _ = self.paths[index].1.change(&settings);
+            let _ = self.paths[index].1.alter(&settings);
         }
     }
 
@@ -116,7 +131,7 @@ impl Paths {
         let mut paths = self.paths.clone();
         let now = store::required(paths.iter().map(|(_, path)| path));
         let later = self.plan.iter().map(|Planned { index, settings, .. }| {
-            let _ = paths[*index].1.change(settings);
+            let _ = paths[*index].1.alter(settings);
             store::required(paths.iter().map(|(_, path)| path))
         });
         later.fold(now, u64::max)
@@ -139,7 +154,7 @@ impl Paths {
         let mut paths = self.paths.clone();
         let mut made = (Vec::new(), paths[index].1.clone());
         for (number, Planned { index, settings, .. }) in planned.plan.iter().enumerate() {
-            let changes = paths[*index].1.change(settings)?;
+            let changes = paths[*index].1.alter(settings)?;
             if number == place {
                 made = (changes, paths[*index].1.clone());
             }
@@ -150,10 +165,8 @@ impl Paths {
         let is_scheduled = |way: Direction| !path.link(way).schedule.steps.is_empty();
         let asked = changes.iter().filter(|(way, _)| is_scheduled(*way));
         planned.asked.extend(asked.map(|change| (at, index, change.clone())));
-        let path = match Direction::BOTH.into_iter().any(is_scheduled) {
-            true => planned.in_force(index, at),
-            false => path,
-        };
+        planned.check()?;
+        let path = planned.in_force(&path, index, at);
         let needed = planned.needed();
         Ok((Possible { index, path, changes, needed, noted }, planned))
     }
@@ -302,6 +315,49 @@ mod tests {
         assert_eq!(delays(12), ("1ms".into(), "1ms".into()));
         assert_eq!(delays(13), ("50ms".into(), "1ms".into()));
         assert_eq!(delays(1000), ("30ms".into(), "1ms".into()));
+    }
+
+    /// Settings are checked beside what the schedule has made of the path and will, not beside what it was.
+    #[test]
+    fn a_change_is_checked_beside_what_the_schedule_has_made() {
+        let asked = |path: &[&str], seconds: u64, change: &[&str]| {
+            let mut paths = one(path);
+            paths.begin(at(100));
+            let told = paths.planned(None, &settings(change), at(100 + seconds));
+            told.map(drop).map_err(|error| error.to_string())
+        };
+        let longer = ["delay=10ms", "schedule=5s delay=50ms"];
+        asked(&longer, 6, &["jitter=40ms"]).unwrap();
+        assert!(asked(&longer, 2, &["jitter=40ms"]).unwrap_err().contains("40ms"));
+        let shorter = ["delay=50ms", "schedule=3s delay=5ms; 3s jitter=none"];
+        assert!(asked(&shorter, 4, &["jitter=30ms"]).unwrap_err().contains("30ms"));
+        asked(&shorter, 1, &["jitter=30ms"]).unwrap();
+        let over = ["delay=50ms", "schedule=1s jitter=40ms; 5s jitter=none"];
+        asked(&over, 6, &["delay=10ms"]).unwrap();
+        assert!(asked(&over, 0, &["delay=10ms"]).unwrap_err().contains("step of the schedule"));
+        let again = ["delay=50ms", "schedule=1s jitter=40ms; 5s jitter=none; repeat 9s"];
+        assert!(asked(&again, 6, &["delay=10ms"]).unwrap_err().contains("step of the schedule"));
+        asked(&again, 6, &["delay=45ms"]).unwrap();
+        // A direction without a schedule is checked as ever.
+        let one_way = ["delay=5ms", "up-schedule=1s delay=9ms"];
+        assert!(asked(&one_way, 2, &["jitter=7ms"]).unwrap_err().contains("7ms"));
+        asked(&one_way, 2, &["up-jitter=7ms"]).unwrap();
+    }
+
+    /// Changes on their way count, in the order of time.
+    #[test]
+    fn a_change_is_checked_beside_those_to_come() {
+        let paths = one(&["delay=10ms", "schedule=5s delay=50ms"]);
+        let (_, planned) = paths.planned(None, &settings(&["jitter=40ms"]), at(8)).unwrap();
+        assert!(planned.planned(None, &settings(&["delay=20ms"]), at(7)).is_err());
+        let (_, mut planned) = planned.planned(None, &settings(&["delay=40ms"]), at(7)).unwrap();
+        let (possible, _) = one(&["delay=5ms", "up-schedule=1s loss=1%"])
+            .planned(None, &settings(&["down-delay=8ms"]), at(2))
+            .unwrap();
+        assert_eq!(possible.path.down.delay, Span::from_millis(8), "told as it will be");
+        let seen = planned.at(at(9))[0].1.clone();
+        assert_eq!(seen.up.delay, Span::from_millis(40));
+        assert!(seen.up.impairments.jitter.is_some());
     }
 
     /// The directions of a path without a name, and media, are shown with names of their own.

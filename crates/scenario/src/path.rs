@@ -300,6 +300,38 @@ impl PathSpec {
         files: &dyn Files,
     ) -> Result<Vec<(Direction, Change)>, SettingError> {
         let mut new = self.clone();
+        let changes = new.alter_with(settings, files)?;
+        new.check()?;
+        *self = new;
+        Ok(changes)
+    }
+
+    /// As [`PathSpec::change`], but whether the settings go together is left to the caller, who knows what a schedule has
+    /// made of them meanwhile.
+    ///
+    /// # Errors
+    /// The first setting that is unknown, wrong by itself, or cannot change while traffic flows.
+    pub fn alter(&mut self, settings: &Settings) -> Result<Vec<(Direction, Change)>, SettingError> {
+        self.alter_with(settings, &Folder::working())
+    }
+
+    /// Checks that the settings of each direction go together.
+    ///
+    /// # Errors
+    /// The first that do not.
+    pub fn check(&self) -> Result<(), SettingError> {
+        Direction::BOTH.into_iter().try_for_each(|direction| {
+            let checked = self.link(direction).check();
+            checked.map_err(|error| SettingError::Path { direction, error })
+        })
+    }
+
+    fn alter_with(
+        &mut self,
+        settings: &Settings,
+        files: &dyn Files,
+    ) -> Result<Vec<(Direction, Change)>, SettingError> {
+        let mut new = self.clone();
         let mut changes = Vec::new();
         for (name, value) in settings.iter() {
             let (directions, plain) = split(name);
@@ -310,10 +342,6 @@ impl PathSpec {
                 };
                 changes.push((direction, change_link(link, files, (name, plain, value))?));
             }
-        }
-        for direction in Direction::BOTH {
-            let checked = new.link(direction).check();
-            checked.map_err(|error| SettingError::Path { direction, error })?;
         }
         *self = new;
         Ok(changes)
