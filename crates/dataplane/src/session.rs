@@ -306,14 +306,17 @@ impl PlaneLayout {
     /// them leaves by the other.
     pub fn add_path(&mut self, name: &str, path: &PathSpec, near: usize) {
         let ends = [(Direction::Up, near, near + 1), (Direction::Down, near + 1, near)];
+        let is_first = self.lanes.is_empty();
         for (direction, entry, exit) in ends {
             let name = match name {
                 "" => direction.to_string(),
                 name => format!("{name}/{direction}"),
             };
             let lanes = vec![self.lanes.len()];
+            // The first path has a name only beside others, which must not change what it draws.
+            let stream = if is_first { direction.to_string() } else { name.clone() };
             self.lanes.push(LanePlan {
-                stream: name.clone(),
+                stream,
                 name,
                 seed: path.seed,
                 spec: path.link(direction).clone(),
@@ -371,5 +374,28 @@ mod tests {
         let Setup { plane, .. } = setup(Vec::new(), &options).unwrap();
         let needed = store::required(std::iter::empty());
         assert_eq!((plane.bound, needed > 0 && plane.arena >= needed), (bound, true));
+    }
+
+    /// A path that comes to another gives that a name, and leaves what it draws alone.
+    #[test]
+    fn further_paths_leave_the_first_ones_draws_alone() {
+        let path = Settings::default().resolve().unwrap();
+        let streams = |names: &[&str]| {
+            let mut plane = PlaneLayout::default();
+            names.iter().enumerate().for_each(|(at, name)| plane.add_path(name, &path, 2 * at));
+            let lanes = plane.lanes.into_iter().map(|lane| (lane.name, lane.stream));
+            lanes.collect::<Vec<_>>()
+        };
+        let told = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs.iter().map(|&(name, stream)| (name.into(), stream.into())).collect()
+        };
+        assert_eq!(streams(&[""]), told(&[("up", "up"), ("down", "down")]));
+        let both = [
+            ("peer/up", "up"),
+            ("peer/down", "down"),
+            ("sat/up", "sat/up"),
+            ("sat/down", "sat/down"),
+        ];
+        assert_eq!(streams(&["peer", "sat"]), told(&both));
     }
 }
