@@ -23,7 +23,7 @@ pub(super) const LAG: Span = Span::from_micros(100);
 pub struct LaneResult {
     /// Counts of the packets.
     pub counts: Counts,
-    /// The time that its line was busy with packets that have come out of it; if packets share frames, with any.
+    /// The time that its line was busy with packets that have come out or were lost behind it; if packets share frames, with any.
     pub busy: Span,
     /// Times in queue, if they are recorded.
     pub queueing: Option<Times>,
@@ -58,6 +58,8 @@ pub(super) struct Lane {
     /// All frames for a lane alone that arrived before this instant have been taken in; its line may work up to it.
     pub settled: Time,
     pub tally: Tally,
+    /// The time that packets took on its line which were lost behind it.
+    sent_in_vain: Span,
     queueing: Option<Times>,
     backlog: Vec<(Time, u64)>,
     pub batch: Vec<Delivered<Packet<Transit>>>,
@@ -78,6 +80,7 @@ impl Lane {
             slack: slack(&plan),
             settled: origin,
             tally: Tally::default(),
+            sent_in_vain: Span::ZERO,
             queueing: plan.observed.then(Times::default),
             backlog: Vec::with_capacity(samples),
             batch: Vec::with_capacity(BATCH),
@@ -98,6 +101,7 @@ impl Lane {
         self.heard.clear();
         self.settled = origin;
         self.tally = Tally::default();
+        self.sent_in_vain = Span::ZERO;
         self.queueing = self.queueing.take().map(|_| Times::default());
         self.backlog.clear();
         self.held = None;
@@ -129,6 +133,12 @@ impl Lane {
         if let Some(times) = &mut self.queueing {
             times.record(ledger.get(Cause::Queue));
         }
+    }
+
+    /// Packets have been lost whose bits were on the line for `sent` in all.
+    #[inline]
+    pub fn lost_after(&mut self, sent: Span) {
+        self.sent_in_vain += sent;
     }
 
     /// Counts one copy as lost for want of memory.
@@ -163,7 +173,8 @@ impl Lane {
 
     /// What it did by `now`, with what its station on a medium did.
     pub fn result(&self, now: Time, on_medium: Counts) -> LaneResult {
-        let own = || Span::from_nanos(self.tally.booked(Cause::Transmit) as u64);
+        let passed = Span::from_nanos(self.tally.booked(Cause::Transmit) as u64);
+        let own = || passed + self.sent_in_vain;
         LaneResult {
             counts: self.link.counts() + on_medium,
             busy: self.link.shared(now).unwrap_or_else(own),

@@ -126,6 +126,20 @@ fn a_capsule_tells_of_every_hop_and_comes_to_its_device() {
     assert_eq!(busy, [Span::from_micros(200); 3]);
 }
 
+/// A frame that is lost behind the line has kept it busy like any other.
+#[test]
+fn a_line_is_busy_with_what_is_lost_behind_it() {
+    let mut specs = [spec(Span::ZERO), spec(Span::ZERO)];
+    specs[1].impairments.loss = "100%".parse().unwrap();
+    let mut bench = Bench::new(&specs);
+    bench.near.lock().unwrap().extend([capsule(0, 100), capsule(0, 100)]);
+    bench.run();
+    let results = bench.plane.results(Time::NEVER);
+    let counts: Vec<u64> = results.iter().map(|lane| lane.counts.delivered).collect();
+    let busy: Vec<Span> = results.iter().map(|lane| lane.busy).collect();
+    assert_eq!((counts, busy), (vec![2, 0], vec![Span::from_micros(200); 2]));
+}
+
 #[test]
 fn copies_losses_and_strays_are_counted() {
     let mut specs = [spec(Span::from_micros(100)), spec(Span::from_micros(100))];

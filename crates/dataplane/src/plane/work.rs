@@ -7,7 +7,7 @@ use crate::DataplaneError;
 use crate::clock::Clock;
 use crate::dataplane::BUDGET;
 use crate::snapshot::LaneSnapshot;
-use trunkline_core::{DropCause, Packet, Span, Time};
+use trunkline_core::{Cause, DropCause, Packet, Span, Time};
 use trunkline_path::{Change, Delivered};
 use trunkline_port::{Port, PortError};
 
@@ -268,11 +268,14 @@ impl Plane {
         let Plane { lanes, pool, live, tap, .. } = self;
         let link = &mut lanes[index].link;
         if link.has_dropped() {
+            let mut sent = Span::ZERO;
             for (packet, cause) in link.dropped() {
+                sent += packet.ledger.get(Cause::Transmit);
                 live.way(packet.body.way()).drop_one();
                 tap.dropped(index, clock.realtime(at), pool.bytes(&packet.body.frame), cause);
                 pool.free(packet.body.frame);
             }
+            lanes[index].lost_after(sent);
         }
     }
 

@@ -162,9 +162,11 @@ impl Station {
     pub(super) fn dropped(&mut self, mut sink: impl FnMut(Leg, DropCause)) {
         match &mut self.carrier {
             Carrier::Whole { link, .. } => link.dropped().for_each(|(leg, cause)| sink(leg, cause)),
-            Carrier::Laden(link) => {
-                link.dropped().for_each(|(laden, cause)| sink(laden.leg, cause))
-            }
+            Carrier::Laden(link) => link.dropped().for_each(|(laden, cause)| {
+                // What was lost behind the line has kept it busy.
+                self.busy += laden.transmit.as_nanos();
+                sink(laden.leg, cause);
+            }),
         }
     }
 

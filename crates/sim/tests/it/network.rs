@@ -449,6 +449,30 @@ fn a_line_is_busy_for_as_long_as_the_frames_that_packets_share() {
     }
 }
 
+/// A packet that is lost behind the line has kept it busy like any other; one that found no room has not.
+#[test]
+fn a_line_is_busy_with_what_is_lost_behind_it() {
+    for (settings, lost, busy) in [
+        ("loss=100%", 4, Span::from_millis(4)),
+        ("bit-errors=0.9", 4, Span::from_millis(4)),
+        ("loss=100% limit=2p", 4, Span::from_millis(3)),
+        ("jitter=1us duplicate=100%", 0, Span::from_millis(4)),
+    ] {
+        let mut network = Network::new(Seed(1));
+        let link = network.add_link(&spec(&format!("rate=1mbit delay=3ms {settings}")), "line");
+        let route = network.add_route(Channel(1), &[link]);
+        for tag in 0..4 {
+            let (controls, ecn) = (0, Ecn::NotEct);
+            network.inject(Parcel { route, size: 125, controls, ecn, tag, trace: None });
+        }
+        let mut found = 0;
+        while let Some(event) = network.next(Time::NEVER) {
+            found += usize::from(matches!(event, Event::Lost(..)));
+        }
+        assert_eq!((found, network.busy(link)), (lost, busy), "{settings}");
+    }
+}
+
 #[test]
 fn a_record_that_cannot_be_written_says_so() {
     let mut network = Network::new(Seed(1));
