@@ -9,7 +9,10 @@ use std::collections::BTreeSet;
 use trunkline_core::Span;
 use trunkline_path::LinkSpec;
 use trunkline_path::impairment::LossModel;
-use trunkline_scenario::{Host, Network, Start, Traffic, Transport, Way as Route, Workload};
+use trunkline_scenario::{
+    Host, Network, Start, TcpSettings, Traffic, Transport, Way as Route, Workload,
+};
+use trunkline_transport::tcp::{LONGEST_OPENING, Profile, Settings};
 use trunkline_transport::urp;
 
 /// A flow of the scenario.
@@ -39,6 +42,7 @@ impl<'a> Flow<'a> {
         let back = Way::new(network, &route.back, from);
         let distance = there.propagation() + back.propagation();
         transports.into_iter().try_for_each(|transport| in_time(transport, distance))?;
+        established(transports.map(|transport| &**transport), distance)?;
         let talk = |from, to, transport, way: &Way, back: &Way| Talk {
             from,
             to,
@@ -152,6 +156,35 @@ fn in_time(transport: &Transport, distance: Span) -> Result<(), String> {
         _ => return Ok(()),
     };
     if distance < patience { Ok(()) } else { Err(reason) }
+}
+
+/// Both ends of a TCP connection give up if it is not established in time, or if nothing is acknowledged for too long: that depends
+/// on the time-out, of which they know nothing if the SYN went again and no time stamps tell which one was answered.
+fn established(ends: [&Transport; 2], distance: Span) -> Result<(), String> {
+    let tcp = |transport: &Transport| match transport {
+        Transport::Tcp(tcp) => Some(tcp.clone()),
+        _ => None,
+    };
+    let [Some(ours), Some(theirs)] = ends.map(tcp) else { return Ok(()) };
+    if distance >= LONGEST_OPENING {
+        return Err(format!(
+            "TCP over a round trip of {distance}, for an end gives up a connection that is not established after {LONGEST_OPENING}: shorten the delay"
+        ));
+    }
+    let habits = |tcp: &TcpSettings| {
+        let habits = tcp.profile.parse::<Profile>().map(Settings::of).unwrap_or_default();
+        let timestamps = tcp.timestamps.unwrap_or(habits.timestamps);
+        Settings { timestamps, min_rto: tcp.min_rto.unwrap_or(habits.min_rto), ..habits }
+    };
+    let both = [habits(&ours), habits(&theirs)];
+    let measured = both.iter().all(|end| end.timestamps || distance <= end.initial_rto);
+    let patience = both.iter().map(Settings::patience).min().unwrap_or(LONGEST_OPENING);
+    if measured || distance < patience {
+        return Ok(());
+    }
+    Err(format!(
+        "TCP over a round trip of {distance} without time stamps, which alone tell how long it is if SYNs go again: an end gives up after {patience} without an acknowledgement; give both ends timestamps"
+    ))
 }
 
 fn lossless(link: &LinkSpec) -> bool {

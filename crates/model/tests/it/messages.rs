@@ -7,6 +7,7 @@ use trunkline_core::{Cause, Rate, Span};
 use trunkline_engine::EngineName;
 use trunkline_model::formula::{hawley1989, vandewater1988};
 use trunkline_model::{Figure, What, predict, predictions};
+
 use trunkline_path::{DisciplineSpec, Limit, LinkSpec};
 use trunkline_scenario::{
     Cost, Echo, Interface, Reply, Scenario, Split, TcpSettings, Traffic, Transport, Workload,
@@ -238,6 +239,44 @@ fn an_end_that_gives_up_has_no_round_trip() {
         let run = predict(&net).unwrap();
         assert_eq!(run.traffic[0].samples.is_empty(), !told, "{:?}", run.notes);
         assert_eq!(run.notes.iter().any(|note| note.text.contains("dead after 600s")), !told);
+    }
+}
+
+/// A TCP end gives up a connection that is not established after three hours, and one on which nothing is acknowledged while its
+/// time-outs run from 3 s: the round trip is not known if the SYN went again and there are no time stamps.
+#[test]
+fn a_tcp_end_that_gives_up_has_no_round_trip() {
+    let plain = |profile: &str, timestamps: Option<bool>| {
+        Transport::Tcp(TcpSettings {
+            profile: profile.into(),
+            timestamps,
+            ..TcpSettings::default()
+        })
+    };
+    for (transport, minutes, why) in [
+        (plain("linux", None), 170, None),
+        (plain("linux", None), 185, Some("not established after 10800s")),
+        (plain("bsd-reno", None), 9, None),
+        (plain("bsd-reno", None), 11, Some("gives up after 605s")),
+        (plain("linux", Some(false)), 22, None),
+        (plain("linux", Some(false)), 24, Some("gives up after 1389s")),
+        (plain("trunkline", Some(false)), 12, None),
+        (plain("trunkline", Some(false)), 13, Some("gives up after 753s")),
+    ] {
+        let quarter = link(1_000_000, Span::from_secs(15 * minutes));
+        let links = vec![wire("a", "n", &quarter), wire("n", "b", &quarter)];
+        let mut net = scenario(vec![host("a"), host("b")], &["n"], links);
+        for workload in [echo(&[64]), bulk(1024)] {
+            net.traffic = vec![traffic("far", ("a", "b"), workload, &transport)];
+            net.stop_after = Span::from_secs(7 * 86_400);
+            let run = predict(&net).unwrap();
+            let notes: Vec<_> = run.notes.iter().map(|note| note.text.clone()).collect();
+            assert_eq!(run.traffic[0].samples.is_empty(), why.is_some(), "{minutes} {notes:?}");
+            let told = why.is_none_or(|why| notes.iter().any(|text| text.contains(why)));
+            assert!(told, "{minutes} {why:?} {notes:?}");
+            let simulated = trunkline_sim::run(&net).unwrap();
+            assert_eq!(simulated.traffic[0].samples.is_empty(), why.is_some(), "{minutes}");
+        }
     }
 }
 

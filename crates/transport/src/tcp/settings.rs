@@ -2,6 +2,7 @@
 
 use super::clock::Clock;
 use super::congestion::{self, Algorithm, Counting, Marks, Start};
+use super::rtt::Rtt;
 use trunkline_core::Span;
 
 /// The largest window that scaling can state (RFC 7323 §2.3).
@@ -246,6 +247,19 @@ impl Settings {
     /// The clock of delayed acknowledgements.
     pub(super) const fn fast_clock(&self) -> Clock {
         Clock { tick: self.fast_tick, phase: self.tick_phase }
+    }
+
+    /// The time without an acknowledgement after which an end gives up that has not measured the round trip, since its SYN went
+    /// again and nothing tells which one was answered.
+    pub fn patience(&self) -> Span {
+        let mut rtt = Rtt::new();
+        rtt.opened(1);
+        let waits = (0..=self.most_timeouts).map(|_| {
+            let timeout = rtt.timeout(self);
+            rtt.back_off();
+            timeout
+        });
+        waits.fold(Span::ZERO, |sum, timeout| sum + timeout)
     }
 
     /// The settings of the congestion controller, with `mss` octets of data in a full segment.
