@@ -3,7 +3,6 @@
 use super::connection::{Connection, UNSCALED};
 use super::flow::Greedy;
 use trunkline_core::Span;
-use trunkline_transport::tcp::congestion::Counting;
 
 /// Segments that are alone at most, which a window of two never leaves so many.
 const MOST: u64 = 1_000;
@@ -74,7 +73,8 @@ fn segments_alone(flow: &Greedy<'_>, bytes: u64) -> u64 {
     while left > segment && window < 2 * segment && tcp.window >= 2 * segment && alone < MOST {
         alone += 1;
         left -= segment;
-        window += if tcp.counting == Counting::Bytes { segment } else { payload };
+        // However a sender counts, an acknowledgement of less than a segment adds that much in slow start (RFC 5681 §3.1).
+        window += segment;
         segment = payload;
     }
     alone
