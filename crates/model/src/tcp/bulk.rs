@@ -3,6 +3,7 @@
 use super::beginning::Joins;
 use super::company::outlasted;
 use super::connection::Law;
+use super::early;
 use super::first::held_back;
 use super::flow::Greedy;
 use super::message::serves_in_turn;
@@ -11,8 +12,7 @@ use super::times::{Before, Test, times};
 use crate::engine::unconfirmed;
 use crate::formula::fairness::effective_ratio;
 use crate::formula::tcp;
-use crate::group::line;
-use crate::group::stage_name;
+use crate::group::{line, stage_name};
 use crate::prediction::{Figure, Prediction, Term, What};
 use crate::shaper;
 use crate::talk::{TOGETHER, window_place};
@@ -215,6 +215,7 @@ fn explain(
         short_turns(network, &traffic.workload, &flows[first], &shares[first]),
         small_writes(&flows[first], &shares[first]),
         receives_little(&flows[first]),
+        early::dropped(network, &flows[first], &shares[first]),
         few_teeth(&traffic.workload, &shares[first]),
         outlasted(&flows[first], &shares[first]),
     ];
@@ -326,7 +327,13 @@ fn short_turns(
 /// What is to be said of a receiver whose window holds a few segments: what it acknowledges when decides.
 fn receives_little(flow: &Greedy<'_>) -> Option<String> {
     let segments = flow.tcp.segments();
-    let times = if segments < 2.0 { "three times" } else { "twice" };
+    let gathers = flow.write < u64::from(flow.tcp.payload);
+    let times = match (segments < 2.0, gathers) {
+        (true, _) => "three times",
+        // Of a window that holds less than five segments two may be used.
+        (false, true) => "two and a half times",
+        (false, false) => "twice",
+    };
     (segments < LITTLE).then(|| {
         format!(
             "the receiver's window holds {segments:.1} segments: acknowledgements that it holds back, and what is left of the window, decide, and the figures may be up to {times} too fast"
@@ -401,8 +408,11 @@ fn few_teeth(workload: &Workload, share: &Share) -> Option<String> {
 /// What is to be said of writes smaller than a segment that come faster than the path carries them one by one.
 fn small_writes(flow: &Greedy<'_>, share: &Share) -> Option<String> {
     if share.regime == Regime::Window && flow.write < u64::from(flow.tcp.payload) {
+        // Of a window of a few segments more is lost, which has a note of its own.
+        let told =
+            if flow.tcp.segments() < LITTLE { "" } else { " (simulated up to a fifth lower)" };
         return Some(format!(
-            "writes of {} bytes do not fill segments, and a window of them is not used in full: the throughput is an upper bound (simulated up to a fifth lower)",
+            "writes of {} bytes do not fill segments, and a window of them is not used in full: the throughput is an upper bound{told}",
             flow.write
         ));
     }

@@ -6,6 +6,7 @@ mod bulk;
 mod company;
 mod connection;
 mod crowd;
+mod early;
 mod first;
 mod flow;
 mod message;

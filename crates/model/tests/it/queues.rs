@@ -317,3 +317,28 @@ fn the_range_under_codel_is_told() {
         assert!((least..most).contains(&ratio), "{rate}: {ratio} of {least} to {most}");
     }
 }
+
+/// CoDel drops what BBR leaves in its queue, and while a segment is missing the receiver's window fills up: a note tells it.
+#[test]
+fn bbr_before_a_queue_that_is_kept_to_a_target_is_told() {
+    for (queue, window, told) in [
+        ("fq-codel", 800_000, true),
+        ("codel", 1_500_000, true),
+        ("fq-codel", 8_000_000, false),
+        ("fifo", 800_000, false),
+    ] {
+        let text = format!(
+            "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[link]]\nbetween = ['a', 'b']\nrate = '50Mbit/s'\ndelay = '60ms'\ndiscipline = '{queue}'\n[[traffic]]\nname = 't'\nkind = 'bulk'\nfrom = 'a'\nto = 'b'\nbytes = '5MB'\nwrite = 16384\ntransport = {{ kind = 'tcp', congestion = 'bbr', window = {window} }}\n"
+        );
+        let scenario = Scenario::parse(&text, "early.toml").unwrap().remove(0);
+        let found = predictions(&scenario).unwrap();
+        let notes =
+            found.notes.iter().filter(|note| note.text.contains("while a segment is missing"));
+        assert_eq!(notes.count(), usize::from(told), "{queue} {window}: {:?}", found.notes);
+        let formula = found.find("t", 5_000_000, What::Transfer).unwrap().value.time().unwrap();
+        let seen = trunkline_sim::run(&scenario).unwrap().traffic[0].samples[0].delay();
+        let slower = seen.as_secs_f64() / formula.as_secs_f64();
+        let most = if told { 1.25 } else { 1.12 };
+        assert!((0.95..most).contains(&slower), "{queue} {window}: {slower}");
+    }
+}

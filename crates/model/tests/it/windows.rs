@@ -3,7 +3,7 @@
 use crate::common::build::*;
 use crate::media::nanos;
 use trunkline_core::{Rate, Size, Span};
-use trunkline_model::{What, predictions};
+use trunkline_model::{Figure, What, predictions};
 use trunkline_path::LinkSpec;
 use trunkline_scenario::{Listed, Scenario, TcpSettings, Transport, Workload};
 use trunkline_transport::protocol::{Values, named};
@@ -241,5 +241,33 @@ fn the_range_that_losses_make_holds_four_transfers_in_five() {
         };
         let within = (1..=200).filter(|&seed| range.contains(&took(seed))).count();
         assert!((150..=190).contains(&within), "{transport}, {note}: {within} of 200");
+    }
+}
+
+/// Small writes leave much of a window of a few segments: of one that holds less than five, two may be used.
+#[test]
+fn small_writes_in_a_small_window_are_told() {
+    for (profile, mtu, window, write) in [
+        ("trunkline", 576, 2609, 462),
+        ("trunkline", 1500, 7142, 1283),
+        ("bsd-reno", 576, 2632, 449),
+    ] {
+        let text = format!(
+            "mtu = {mtu}\n[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[link]]\nbetween = ['a', 'b']\nrate = '1Gbit/s'\ndelay = '10ms'\n[[traffic]]\nname = 't'\nkind = 'greedy'\nfrom = 'a'\nto = 'b'\nwrite = {write}\nduration = '10s'\ntransport = {{ kind = 'tcp', profile = '{profile}', window = {window} }}\n"
+        );
+        let scenario = Scenario::parse(&text, "small.toml").unwrap().remove(0);
+        let found = predictions(&scenario).unwrap();
+        let told = found.notes.iter().any(|note| note.text.contains("up to two and a half times"));
+        let less = found.notes.iter().any(|note| note.text.contains("a fifth lower"));
+        assert!(told && !less, "{:?}", found.notes);
+        let formula = found.list.iter().find_map(|it| match it.value {
+            Figure::Rate(rate) if it.what == What::Throughput => Some(rate.bytes_per_second()),
+            _ => None,
+        });
+        // What comes in the second before the first interval is not counted.
+        let run = trunkline_sim::run(&scenario).unwrap();
+        let seen = run.traffic[0].samples.iter().map(|it| it.size).sum::<u64>() as f64 / 9.0;
+        let faster = formula.unwrap() as f64 / seen;
+        assert!((2.0..2.5).contains(&faster), "{profile} {window}: {faster}");
     }
 }
