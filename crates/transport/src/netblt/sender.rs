@@ -23,7 +23,8 @@ const SOON: Span = Span::from_millis(1);
 /// The longest time between two reminders of a path that answers sooner (a choice).
 const REMIND: Span = Span::from_secs(1);
 /// The part of the time from packet to packet after which the first reminder goes at the soonest, and the part of a wait after which
-/// the next does (choices): a line that is slow is not to be filled with what asks why nothing comes.
+/// the next does while nothing has told the line's pace (choices): a line that is slow is not to be filled with what asks why nothing
+/// comes.
 const PART: u64 = 16;
 const WAITED: u64 = 4;
 
@@ -353,8 +354,7 @@ impl Sender {
         self.ack_due.take_if(|due| *due <= now)?;
         if self.reminder() {
             let known = REMIND.max(self.timer).max(self.pace.gap());
-            let waited = self.went.map_or(Span::ZERO, |it| now.since(it).scaled(1, WAITED));
-            self.remind = self.remind.scaled(2, 1).min(known.max(waited));
+            self.remind = self.remind.scaled(2, 1).min(known.max(self.unmeasured(now)));
             self.ack_due = Some(now + self.remind);
         }
         Some(self.ack())
@@ -370,6 +370,12 @@ impl Sender {
     /// Whether a law of ours keeps the pace.
     pub(super) fn is_even(&self) -> bool {
         self.pace.is_even()
+    }
+
+    /// The part of the wait since data last went that the next reminder waits for: nothing if an offer has told the line's pace.
+    fn unmeasured(&self, now: Time) -> Span {
+        let since = self.went.filter(|_| !self.has_offer);
+        since.map_or(Span::ZERO, |went| now.since(went).scaled(1, WAITED))
     }
 
     /// The GOs that follow an answer to the OPEN are missed if none has come for so long.

@@ -165,6 +165,25 @@ fn a_slow_line_is_not_filled_with_reminders() {
     }
 }
 
+/// Of a line whose pace an offer has told, an outage is noticed to be over within a second, however long it was.
+#[test]
+fn a_fast_line_is_reminded_each_second() {
+    let start = Start { spacing: Spacing::Bursts, burst: BURST, train: 0 };
+    let mut sender = Sender::new(Dialect::V5, &terms(), start, Burst { size: 1, interval: 0 });
+    let offer = Said::Resend { offer: Burst { size: 50, interval: 10 }, missing: vec![] };
+    sender.receive(Time::ZERO, &[message(1, 1, Said::Go), message(2, 1, offer)]);
+    sender.fill(300, true);
+    let start = Time::ZERO + Span::from_secs(1000);
+    assert_eq!(said(&mut sender, start).len(), 3);
+    let mut last = start;
+    while last.since(start) < Span::from_secs(60) {
+        let due = sender.deadline().expect("a reminder");
+        assert!(due.since(last) <= Span::from_secs(1), "{}", due.since(start));
+        assert!(sender.take_ack(due).is_some());
+        last = due;
+    }
+}
+
 /// At the end, what was asked for goes twice, the second time behind all others; what is confirmed meanwhile does not.
 #[test]
 fn the_last_repairs_go_twice() {
