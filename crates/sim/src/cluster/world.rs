@@ -366,8 +366,12 @@ impl<'a> Cluster<'a> {
         self.wants(index, Interrupt::Frame(Sent { frame, path }));
     }
 
-    /// Sees to it that the medium's one event is at the instant at which it next needs attention.
+    /// Sees to it that the medium's one event is at the instant at which it next needs attention, and that it does not keep
+    /// what it has given up: that is counted.
     fn arm(&mut self) {
+        if self.medium.has_dropped() {
+            self.medium.dropped().for_each(drop);
+        }
         let due = self.medium.next_event().unwrap_or(Time::NEVER);
         if due == self.due {
             return;
