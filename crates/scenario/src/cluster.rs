@@ -127,6 +127,14 @@ impl MessageProtocol {
         })
     }
 
+    /// The longest time for which a node to which nothing comes leaves its layer waiting before that does something.
+    pub fn longest_timer(&self) -> Span {
+        match self {
+            MessageProtocol::Traditional(settings) => settings.longest_timeout,
+            MessageProtocol::Careful(settings) => settings.longest_timer(),
+        }
+    }
+
     /// Its name.
     pub fn name(&self) -> &'static str {
         match self {

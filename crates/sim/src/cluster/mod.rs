@@ -7,6 +7,7 @@ mod collect;
 mod machine;
 mod passing;
 mod path;
+mod standstill;
 #[cfg(test)]
 mod tests;
 mod world;

@@ -2,6 +2,7 @@
 
 use super::machine::{Interrupt, Machine, Places, Sent, interrupt_cost};
 use super::path::{Era, cut};
+use super::standstill::Standstill;
 use crate::hosts::serial::Done;
 use crate::network::wheel::{Handle, Wheel};
 use trunkline_cluster::trace::Record;
@@ -33,8 +34,7 @@ pub(crate) struct Cluster<'a> {
     taken: u32,
     pub(super) ended: u32,
     pub(super) failed: Option<(NodeId, Failure)>,
-    /// Events since a program has come on.
-    idle: u64,
+    standstill: Standstill,
     /// Whether frames go to and fro and no program comes on.
     pub(super) stood_still: bool,
     /// Whether nothing more can happen.
@@ -61,9 +61,6 @@ enum Due {
     Deadline(u32),
 }
 
-/// Events of a node without any program coming on after which a cluster counts as livelocked (a choice): a node that
-/// waits for a repetition sees some ten of them.
-const LIVELOCK: u64 = 100_000;
 /// Acts of a node's program that are recorded at most, of 40 bytes each (a choice).
 const MOST_RECORDS: usize = 1 << 20;
 
@@ -104,7 +101,7 @@ impl<'a> Cluster<'a> {
             taken: 0,
             ended: 0,
             failed: None,
-            idle: 0,
+            standstill: Standstill::new(names.len(), spec.protocol.longest_timer()),
             stood_still: false,
             quiet: false,
             busy: Span::ZERO,
@@ -139,7 +136,7 @@ impl<'a> Cluster<'a> {
                 return false;
             };
             self.now = at;
-            self.idle += 1;
+            self.standstill.event();
             match due {
                 Due::Medium => self.heard(),
                 Due::Step(node) => self.step_done(node as usize, entry),
@@ -152,7 +149,7 @@ impl<'a> Cluster<'a> {
                     self.deadline(node as usize);
                 }
             }
-            self.stood_still = self.idle > LIVELOCK * self.machines.len() as u64;
+            self.stood_still = self.standstill.is_reached(self.now);
         }
         true
     }
@@ -169,7 +166,7 @@ impl<'a> Cluster<'a> {
             match machine.node.step(now) {
                 Step::Worked(spent) => {
                     machine.goes_on(self.era, now, &self.places);
-                    self.idle = 0;
+                    self.standstill.goes_on(now);
                     self.take_laps(index);
                     if self.works(index, &spent) {
                         return;
@@ -198,12 +195,14 @@ impl<'a> Cluster<'a> {
                 false
             }
             Done::At(at) => {
+                self.standstill.begins();
                 self.at(at, Due::Step(index as u32));
                 true
             }
             Done::Promised(promise) => {
                 machine.promise = Some(promise);
                 machine.sends = spent.sent > 0;
+                self.standstill.begins();
                 self.at(promise.at, Due::Step(index as u32));
                 true
             }
@@ -228,6 +227,7 @@ impl<'a> Cluster<'a> {
             return self.events.insert(entry, renewed.at);
         }
         self.events.give_back(entry);
+        self.standstill.ends(self.now);
         machine.promise = None;
         machine.sends = false;
         machine.path.mark(self.era, self.now, self.places.processor, Cause::Host);

@@ -1,5 +1,6 @@
 //! Clusters of nodes in virtual time: times by hand, laws, losses, livelock.
 
+use trunkline_core::{Span, Time};
 use trunkline_engine::{NoteKind, Run, check};
 use trunkline_scenario::Scenario;
 use trunkline_sim::run;
@@ -179,6 +180,18 @@ fn a_livelock_is_named() {
     assert!(text.iter().any(|it| it.contains("livelock")), "{text:?}");
     // It is what the run found, as the report did.
     assert_eq!(run.doubts(), Vec::<String>::new());
+}
+
+/// Of many nodes it is told when all have waited for three of the longest time-outs, not when each has seen as much as one
+/// of a few.
+#[test]
+fn a_livelock_of_many_nodes_is_told_soon() {
+    let test = "test = { kind = 'flood', ahead = 40, events = 40 }";
+    let costs = "costs = 'hp'\n[costs.hp]\ninterrupt = '25us'\nreceive = '25us'";
+    let run = one(&format!("kind = 'fddi'\nnodes = 40\nprotocol = 'traditional'\n{test}\n{costs}"));
+    let text: Vec<String> = run.notes.iter().map(ToString::to_string).collect();
+    assert!(text.iter().any(|it| it.contains("livelock")), "{text:?}");
+    assert!(run.ended < Time::ZERO + Span::from_secs(4), "{}", run.ended);
 }
 
 /// Nodes that ask each other whether anything was lost faster than they can answer ask less and less, and come on.

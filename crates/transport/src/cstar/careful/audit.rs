@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use trunkline_core::{Span, Time};
 
 /// Questions to a peer of which nothing else comes are no further apart than this, unless `audit` is longer (a choice).
-const LONGEST: Span = Span::from_secs(1);
+pub(super) const LONGEST: Span = Span::from_secs(1);
 
 /// The questions to a peer of which nothing else has come since the first of them.
 #[derive(Debug, Clone, Copy)]

@@ -1,5 +1,6 @@
 //! Settings of the careful protocol.
 
+use super::audit::LONGEST;
 use super::reserve::MOST_ASKED;
 use crate::protocol::{ProtocolKey, Takes, Values};
 use trunkline_core::Span;
@@ -51,6 +52,11 @@ impl CarefulSettings {
     /// do, would earn one in a window of 3: nodes would answer each other's updates for ever, and send nothing else.
     pub fn least_window(&self) -> u32 {
         if self.at_half { 4 } else { 3 }
+    }
+
+    /// The longest time for which a node to which nothing comes waits before its layer does something.
+    pub fn longest_timer(&self) -> Span {
+        [self.audit, self.lease].into_iter().flatten().fold(LONGEST, Span::max)
     }
 
     /// The keys by which files and commands give them.
