@@ -179,7 +179,7 @@ pub enum NodesError {
     },
     /// Nothing passes for want of buffers, and nothing will.
     #[error(
-        "livelock: for {stood} nothing has passed of what this node waits for, while {refused} fragments were refused here for want of buffers and {again} sent again; give the layer more receive buffers, receive before so much is sent ahead, or take the careful layer"
+        "livelock: for {stood} nothing has passed of what this node waits for, while {refused} fragments were refused here for want of buffers and {again} sent again; give the layer more receive buffers and send buffers, receive before so much is sent ahead, or take the careful layer"
     )]
     Livelock {
         /// For how long.

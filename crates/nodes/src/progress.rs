@@ -112,7 +112,7 @@ impl fmt::Display for Standstill {
         match *self {
             Standstill::Livelock { nanos, refused, again } => write!(
                 f,
-                "livelock: no program has come on for {} s, while {refused} fragments were refused for want of buffers and {again} sent again; give more --buffers, let less be outstanding, or use --protocol careful",
+                "livelock: no program has come on for {} s, while {refused} fragments were refused for want of buffers and {again} sent again; give more --buffers and --send-buffers, let less be outstanding, or use --protocol careful",
                 nanos / second
             ),
             Standstill::NothingPasses { nanos, requests } => write!(
@@ -153,7 +153,9 @@ mod tests {
         let livelock = watch.standstill().unwrap();
         let nanos = 4_000_000_000;
         assert_eq!(livelock, Standstill::Livelock { nanos, refused: 44, again: 88 });
-        assert!(livelock.to_string().contains("livelock: no program has come on for 4 s"));
+        let text = livelock.to_string();
+        assert!(text.contains("livelock: no program has come on for 4 s"), "{text}");
+        assert!(text.contains("--send-buffers"), "{text}");
         // One that comes on, and one whose program has ended.
         let mut comes_on = watch.clone();
         comes_on.note(told(1, 5, 10, 50));

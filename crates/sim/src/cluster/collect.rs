@@ -168,7 +168,7 @@ impl Cluster<'_> {
                 "livelock: the message layers exchange frames of their own and no program comes on; {waits}; give 'lease' a longer time than nodes take for such frames, and leave out 'literal'"
             ),
             (true, (refused, requests)) => format!(
-                "livelock: frames are exchanged and no program comes on; fragments were refused for want of buffers {refused} times and asked for again {requests} times; {waits}; give more buffers, or let less be outstanding"
+                "livelock: frames are exchanged and no program comes on; fragments were refused for want of buffers {refused} times and asked for again {requests} times; {waits}; give more 'buffers' and 'send_buffers', or let less be outstanding"
             ),
         }
     }
