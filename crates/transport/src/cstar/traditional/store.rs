@@ -7,6 +7,9 @@ use std::collections::{BTreeSet, VecDeque};
 /// A fragment's event, its destination (`None` for all), and its number under both.
 pub(super) type Label = (EventId, Option<NodeId>, u32);
 
+/// Places of fragments that are gone, beside as many as there are fragments, until all are given up (a choice).
+const MOST_GONE: usize = 32;
+
 /// A fragment that not all of its receivers have acknowledged.
 #[derive(Debug, Clone)]
 pub(super) struct Descriptor {
@@ -110,12 +113,22 @@ impl Store {
         }
         if let Some((label, descriptor)) = self.sent.remove(at) {
             self.on_board -= u32::from(descriptor.on_board);
-            // What is gone from the front needs no place any more.
-            let is_gone = |it: &Label| *it == label || self.place(it).is_err();
-            let gone = self.board.iter().take_while(|&it| is_gone(it)).count();
-            self.board.drain(..gone);
+            self.forget(&label);
         }
         true
+    }
+
+    /// What is gone from the front needs no place any more; behind one that stays it has places until they are as many again
+    /// as fragments.
+    fn forget(&mut self, label: &Label) {
+        let mut board = std::mem::take(&mut self.board);
+        let is_gone = |it: &Label| it == label || self.place(it).is_err();
+        let gone = board.iter().take_while(|&it| is_gone(it)).count();
+        board.drain(..gone);
+        if board.len() > 2 * self.sent.len() + MOST_GONE {
+            board.retain(|it| !is_gone(it));
+        }
+        self.board = board;
     }
 
     /// The label of a fragment for `node`, if it is kept: of one for it alone, else of one for all.
@@ -132,5 +145,37 @@ impl Store {
     pub fn oldest(&self) -> Option<(Label, NodeId)> {
         let (label, descriptor) = self.sent.front()?;
         Some((*label, label.1.or_else(|| descriptor.awaited.first().copied())?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fragment(to: u16, event: u32) -> Fragment {
+        let (to, flags) = (Destination::Node(NodeId(to)), Flags { last: true, ..Flags::default() });
+        Fragment {
+            to,
+            event: EventId(event),
+            flags,
+            following: 0,
+            data: Bytes::from_static(b"word"),
+        }
+    }
+
+    /// What a peer that never answers has not acknowledged stays on the adapter, and nothing of what others have since.
+    #[test]
+    fn a_silent_peer_costs_no_memory_for_what_others_acknowledge() {
+        let mut store = Store::default();
+        store.keep(0, &fragment(1, 0), std::iter::empty(), 16);
+        for event in 1..10_000 {
+            assert_eq!(store.keep(0, &fragment(2, event), std::iter::empty(), 16), 0);
+            store.acknowledge(NodeId(2), EventId(event), EventId(event + 1));
+        }
+        assert_eq!((store.len(), store.on_board), (1, 1));
+        assert!(store.board.len() < 100, "{}", store.board.len());
+        // The one that stays is the oldest, and the first to be copied.
+        assert_eq!(store.keep(0, &fragment(2, 10_000), std::iter::empty(), 1), 4);
+        assert!(!store.get(&(EventId(0), Some(NodeId(1)), 0)).unwrap().on_board);
     }
 }
