@@ -9,7 +9,8 @@ pub struct TraditionalSettings {
     /// A frame acknowledges all events before its own, as in the report. That is wrong of a program that sends under an
     /// event before it has received all before. Else only those that its node says it has received whole.
     pub infer: bool,
-    /// Frames that the adapter holds for repetition; what is not acknowledged by then is copied to memory.
+    /// Frames that the adapter holds for repetition; what is not acknowledged by then is copied to memory. With 0 each is
+    /// copied as it is sent (TR 94-14 §6.1: an adapter with one buffer).
     pub on_board: u32,
     /// How long a node waits for a fragment, or for a free buffer, before it asks. It doubles with each time.
     pub timeout: Span,
@@ -39,9 +40,9 @@ impl TraditionalSettings {
         },
         ProtocolKey {
             name: "on_board",
-            takes: Takes::Count(1, 1 << 20),
+            takes: Takes::Count(0, 1 << 20),
             default: Some("16"),
-            help: "Frames that the adapter holds for repetition; older ones are copied to memory",
+            help: "Frames that the adapter holds for repetition; older ones are copied to memory, with 0 each as it is sent",
         },
         ProtocolKey {
             name: "timeout",

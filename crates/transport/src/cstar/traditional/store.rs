@@ -52,7 +52,6 @@ impl Store {
         others: impl Iterator<Item = NodeId>,
         room: u32,
     ) -> u64 {
-        let copied = if self.on_board >= room { self.copy_oldest() } else { 0 };
         let (to, awaited) = match fragment.to {
             Destination::Node(node) => (Some(node), BTreeSet::new()),
             Destination::All => (None, others.collect()),
@@ -66,7 +65,7 @@ impl Store {
         }
         self.board.push_back(label);
         self.on_board += 1;
-        copied
+        if self.on_board > room { self.copy_oldest() } else { 0 }
     }
 
     fn copy_oldest(&mut self) -> u64 {

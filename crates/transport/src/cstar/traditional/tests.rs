@@ -119,6 +119,19 @@ fn the_oldest_of_what_the_adapter_cannot_hold_is_copied_to_memory() {
     assert_eq!((one.take_tally().copied, short.take_tally().copied), (0, 3 * 40));
 }
 
+/// TR 94-14 §6.1: with one buffer on board a backup is made of each fragment, also of one that is acknowledged before the next.
+#[test]
+fn an_adapter_that_keeps_nothing_has_each_fragment_copied() {
+    let settings = TraditionalSettings { on_board: 0, ..Default::default() };
+    let mut one = Traditional::new(NodeId(0), &cluster(2), &settings).unwrap();
+    for event in 0..5 {
+        one.send(AT, fragment(1, event, true)).unwrap();
+        assert_eq!(one.take_tally().copied, 40);
+        one.acknowledged_by(NodeId(1), EventId(event + 1));
+    }
+    assert_eq!(one.memory().send, 0);
+}
+
 /// A hostile peer's numbers cost neither time nor memory.
 #[test]
 fn a_fragment_numbered_beyond_reason_is_refused() {
