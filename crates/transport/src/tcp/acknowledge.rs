@@ -76,6 +76,7 @@ impl<B: Payload> Sender<B> {
         self.stream.release(heard.ack);
         self.counters.acked += taken.acked;
         let rtt = self.measure(&context, heard, &taken);
+        self.board.convert(&mut taken);
         let duplicate = !progress && outstanding > 0 && heard.bare && !moved;
         if agreed.sack {
             self.duplicates_with_sack(progress, told);
@@ -189,7 +190,7 @@ impl<B: Payload> Sender<B> {
             }
         } else if duplicate && self.phase != Phase::Loss {
             self.duplicates = self.duplicates.saturating_add(1);
-            let most = self.board.outstanding().saturating_sub(context.mss);
+            let most = self.board.flight_size().saturating_sub(context.mss);
             let before = self.inflation;
             self.inflation = (before + context.mss).min(most).max(before);
             taken.delivered = self.inflation - before;
@@ -214,7 +215,7 @@ impl<B: Payload> Sender<B> {
         }
         self.counters.echoes += echoes;
         if self.phase == Phase::Open && heard.ack > self.reduced_until {
-            let size = self.board.outstanding().max(context.before);
+            let size = self.board.flight_size().max(context.before);
             let reason = if marks == Marks::Once { Reason::EcnEcho } else { Reason::Marked };
             self.control.congested(context.now, size, reason);
             self.marked = true;

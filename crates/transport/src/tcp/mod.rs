@@ -156,7 +156,8 @@ impl<B: Payload> Tcp<B> {
     pub fn unsent(&self) -> u64 {
         self.sender.get().map_or(0, Sender::unsent)
     }
-    /// Octets in flight: sent, and neither known to have arrived nor found lost.
+    /// Octets in flight: sent, and neither known to have arrived nor found lost. If the profile counts segments, each is as
+    /// many as a full one.
     pub fn in_flight(&self) -> u64 {
         let (mss, settings) = (self.agreed.mss, &self.settings);
         self.sender.get().map_or(0, |sender| sender.in_flight(mss, settings))

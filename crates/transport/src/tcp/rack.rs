@@ -326,7 +326,7 @@ impl<B: Payload> Sender<B> {
         } else if ack > rack.probed {
             rack.probed = 0;
             if self.phase == Phase::Open {
-                let size = self.board.outstanding().max(self.control.window());
+                let size = self.board.flight_size().max(self.control.window());
                 self.control.congested(now, size, Reason::Loss);
                 self.control.recovered(now);
             }

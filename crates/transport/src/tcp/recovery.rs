@@ -152,7 +152,7 @@ impl<B: Payload> Sender<B> {
     /// FlightSize without what limited transmit added (RFC 5681 §3.2 step 2).
     fn flight_size(&self, context: &Context<'_>) -> u64 {
         let extra = (self.inflation + self.board.arrived()).min(2 * context.mss);
-        let outstanding = self.board.outstanding();
+        let outstanding = self.board.flight_size();
         match context.settings.limited_transmit && outstanding > self.control.window() {
             true => outstanding.saturating_sub(extra).max(self.control.window()),
             false => outstanding,
@@ -170,7 +170,7 @@ impl<B: Payload> Sender<B> {
         self.recover = self.board.next();
         self.reduced_until = self.recover;
         self.cwr = context.agreed.says_reduced();
-        let outstanding = self.board.outstanding();
+        let outstanding = self.board.flight_size();
         self.prr = self
             .reduces_by_rate(context.agreed, context.settings)
             .then(|| Box::new(Prr::begin(outstanding)));
@@ -181,7 +181,7 @@ impl<B: Payload> Sender<B> {
     /// Tahoe's answer to three duplicates: that of a time-out, without waiting for it.
     fn start_over(&mut self, context: &Context<'_>) {
         self.counters.fast_retransmits += 1;
-        let size = self.board.outstanding();
+        let size = self.board.flight_size();
         self.control.timed_out(context.now, size);
         self.board.lose_all();
         self.start_again(context.agreed, context.settings);
@@ -232,7 +232,7 @@ impl<B: Payload> Sender<B> {
             if self.board.una() >= self.recover {
                 self.control.recovered(now);
             }
-            self.control.timed_out(now, self.board.outstanding());
+            self.control.timed_out(now, self.board.flight_size());
             match Self::racks(agreed, settings) {
                 true => self.lose_what_is_old(now, agreed),
                 false => self.board.lose_all(),

@@ -2,10 +2,14 @@
 //!
 //! A segment is in flight, known to have arrived (SACKed), or lost and waiting to be sent again. *In
 //! flight* is RFC 6675's pipe: everything outstanding but the latter two.
+//!
+//! What windows are compared with has the window's measure: octets, or segments, each of which counts as a full one
+//! however short it is, as in Linux (`tcp_packets_in_flight`).
 
 use super::congestion::{RateSample, RateSampler, Stamp};
 use super::reassembly::Range;
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
 use trunkline_core::{Span, Tight, Time};
 
 /// The state of a segment.
@@ -41,8 +45,8 @@ pub struct Taken {
     pub acked: u64,
     /// Octets newly known to have arrived.
     pub delivered: u64,
-    /// Of these, octets that had been thought lost, and never sent again.
-    pub wrongly_lost: u64,
+    /// The segments that are through with the former, and those of the latter.
+    pub segments: (u32, u32),
     /// When the oldest segment among them that was sent once was sent.
     pub oldest: Option<Time>,
     /// When the newest was.
@@ -74,7 +78,7 @@ pub struct Latest {
 struct Sampling {
     sampler: RateSampler,
     stamps: VecDeque<Stamp>,
-    /// Octets found lost since the last sample.
+    /// What was found lost since the last sample.
     lost: u64,
 }
 
@@ -86,6 +90,10 @@ pub struct Scoreboard {
     next: u64,
     arrived: u64,
     lost: u64,
+    /// Records that have arrived, and that are lost.
+    apart: (u32, u32),
+    /// What each segment counts as, if the window counts segments.
+    unit: Option<NonZeroU32>,
     /// The position after the last octet known to have arrived.
     highest: u64,
     /// Before this position nothing is lost and waits.
@@ -97,14 +105,16 @@ pub struct Scoreboard {
 pub const DUP_THRESH: u64 = 3;
 
 impl Scoreboard {
-    /// Nothing sent; the next position is `start`.
-    pub fn new(start: u64, samples: bool) -> Scoreboard {
+    /// Nothing sent; the next position is `start`. Each segment counts as `unit` octets, if that is given.
+    pub fn new(start: u64, samples: bool, unit: Option<NonZeroU32>) -> Scoreboard {
         Scoreboard {
             records: VecDeque::new(),
             una: start,
             next: start,
             arrived: 0,
             lost: 0,
+            apart: (0, 0),
+            unit,
             highest: start,
             search: start,
             sampling: samples.then(Box::default),
@@ -119,13 +129,30 @@ impl Scoreboard {
     pub const fn next(&self) -> u64 {
         self.next
     }
-    /// Everything sent and not acknowledged cumulatively: FlightSize of RFC 5681.
+    /// Octets sent and not acknowledged cumulatively.
     pub const fn outstanding(&self) -> u64 {
         self.next - self.una
     }
-    /// Pipe of RFC 6675.
-    pub const fn in_flight(&self) -> u64 {
-        self.next - self.una - self.arrived - self.lost
+    /// The same in the window's measure: FlightSize of RFC 5681.
+    pub fn flight_size(&self) -> u64 {
+        self.measured(self.outstanding(), self.records.len() as u64)
+    }
+    /// Pipe of RFC 6675, in the window's measure.
+    pub fn in_flight(&self) -> u64 {
+        let (arrived, lost) = self.apart;
+        let segments = self.records.len() as u64 - u64::from(arrived) - u64::from(lost);
+        self.measured(self.next - self.una - self.arrived - self.lost, segments)
+    }
+    /// So many octets in so many segments, in the window's measure.
+    #[inline]
+    pub fn measured(&self, octets: u64, segments: u64) -> u64 {
+        self.unit.map_or(octets, |unit| segments * u64::from(unit.get()))
+    }
+    /// Puts what an acknowledgement took out in the window's measure. Part of a segment is nothing where segments count.
+    pub fn convert(&self, taken: &mut Taken) {
+        let (acked, delivered) = taken.segments;
+        taken.acked = self.measured(taken.acked, acked.into());
+        taken.delivered = self.measured(taken.delivered, delivered.into());
     }
     /// Octets that wait to be sent again.
     pub const fn lost(&self) -> u64 {
@@ -136,9 +163,9 @@ impl Scoreboard {
         let repaired = |record: &&Record| record.times > 1 && record.fate == Fate::InFlight;
         self.records.iter().filter(repaired).map(|record| u64::from(record.len)).sum()
     }
-    /// Octets that arrived beyond something missing.
-    pub const fn arrived(&self) -> u64 {
-        self.arrived
+    /// What arrived beyond something missing, in the window's measure.
+    pub fn arrived(&self) -> u64 {
+        self.measured(self.arrived, self.apart.0.into())
     }
     pub fn first(&self) -> Option<&Record> {
         self.records.front()
@@ -203,6 +230,7 @@ impl Scoreboard {
         let record = &mut self.records[index];
         if record.fate == Fate::Lost {
             self.lost -= u64::from(record.len);
+            self.apart.1 -= 1;
             record.fate = Fate::InFlight;
         }
         record.sent = now;
@@ -226,6 +254,7 @@ impl Scoreboard {
                 break;
             }
             self.records.pop_front();
+            self.leave(record.fate, taken);
             if let Some(sampling) = &mut self.sampling {
                 sampling.stamps.pop_front();
             }
@@ -234,6 +263,16 @@ impl Scoreboard {
         self.una = self.una.max(ack);
         self.highest = self.highest.max(ack);
         self.search = self.search.max(ack);
+    }
+
+    /// A record of that fate has been acknowledged whole.
+    fn leave(&mut self, fate: Fate, taken: &mut Taken) {
+        taken.segments.0 += 1;
+        match fate {
+            Fate::InFlight => {}
+            Fate::Arrived => self.apart.0 -= 1,
+            Fate::Lost => self.apart.1 -= 1,
+        }
     }
 
     /// Cuts off the front of the first record.
@@ -252,13 +291,12 @@ impl Scoreboard {
                 self.arrived -= len;
                 return;
             }
-            Fate::Lost => {
-                self.lost -= len;
-                taken.wrongly_lost += len;
-            }
+            Fate::Lost => self.lost -= len,
             Fate::InFlight => {}
         }
+        let whole = u32::from(len == u64::from(record.len));
         taken.delivered += len;
+        taken.segments.1 += whole;
         if record.times > 1 {
             taken.repaired = true;
             taken.again = taken.again.max(Some(record.sent));
@@ -274,8 +312,9 @@ impl Scoreboard {
             let latest = Latest { sent: record.sent, end: self.end(&record) };
             taken.latest = taken.latest.max(Some(latest));
         }
+        let delivered = self.measured(len, whole.into());
         if let Some(sampling) = &mut self.sampling {
-            sampling.sampler.delivered(now, &sampling.stamps[index], record.sent, len);
+            sampling.sampler.delivered(now, &sampling.stamps[index], record.sent, delivered);
         }
     }
 
@@ -297,6 +336,7 @@ impl Scoreboard {
             self.account(now, index, record, len, taken);
             self.records[index].fate = Fate::Arrived;
             self.arrived += len;
+            self.apart = (self.apart.0 + 1, self.apart.1 - u32::from(record.fate == Fate::Lost));
             self.highest = self.highest.max(self.end(&record));
         }
     }
@@ -306,11 +346,14 @@ impl Scoreboard {
         let Some(record) = self.records.get_mut(index) else { return };
         if record.fate == Fate::InFlight {
             record.fate = Fate::Lost;
-            self.lost += u64::from(record.len);
             let record = *record;
+            let len = u64::from(record.len);
+            self.lost += len;
+            self.apart.1 += 1;
             self.search = self.search.min(self.start(&record));
+            let measured = self.measured(len, 1);
             if let Some(sampling) = &mut self.sampling {
-                sampling.lost += u64::from(record.len);
+                sampling.lost += measured;
             }
         }
     }
@@ -326,6 +369,7 @@ impl Scoreboard {
             record.fate = Fate::InFlight;
         }
         self.lost = 0;
+        self.apart.1 = 0;
     }
 
     /// The first record that waits to be sent again.
@@ -395,6 +439,8 @@ impl Scoreboard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     const MSS: u16 = 1000;
 
@@ -405,7 +451,7 @@ mod tests {
     /// Segments of 1000 octets, one each millisecond, from a position on whose low half wraps.
     fn sent(segments: u64) -> (Scoreboard, u64) {
         let start = (1 << 32) - 2500;
-        let mut board = Scoreboard::new(start, false);
+        let mut board = Scoreboard::new(start, false, None);
         (0..segments).for_each(|number| board.push(at(number), at(number), MSS));
         (board, start)
     }
@@ -436,6 +482,45 @@ mod tests {
         assert_eq!(board.lost(), 2000, "what was sent again is not lost by the same evidence");
     }
 
+    proptest! {
+        /// Whatever becomes of segments, those in flight and those arrived count as full ones, each once.
+        #[test]
+        fn each_segment_counts_as_a_full_one(
+            steps in vec((0..7u8, 0..16u16, 0..16u16), 0..80),
+        ) {
+            let unit = u32::from(MSS);
+            let mut board = Scoreboard::new(1, false, NonZeroU32::new(unit));
+            let (mut now, mut acked) = (0, 0);
+            for (what, one, other) in steps {
+                now += 1;
+                let mut taken = Taken::default();
+                let (una, next) = (board.una(), board.next());
+                let place = |part: u16| una + (next - una) * u64::from(part) / 15;
+                let index = usize::from(one) % board.segments().max(1);
+                let before = board.segments();
+                match what {
+                    0 | 1 => board.push(at(now), at(now), 1 + (one * 16 + other) * 4 % MSS),
+                    2 => board.advance(at(now), place(one), &mut taken),
+                    3 => {
+                        board.sack(at(now), Range { start: place(one), end: place(other) }, &mut taken);
+                    }
+                    4 => board.lose(index),
+                    5 if before > 0 => board.resend(at(now), index),
+                    _ => board.forgive(),
+                }
+                board.convert(&mut taken);
+                let gone = before.saturating_sub(board.segments()) as u64;
+                prop_assert_eq!(taken.acked, gone * u64::from(unit));
+                acked += taken.acked;
+                let of = |fate| board.records.iter().filter(|it| it.fate == fate).count() as u64;
+                prop_assert_eq!(board.in_flight(), of(Fate::InFlight) * u64::from(unit));
+                prop_assert_eq!(board.arrived(), of(Fate::Arrived) * u64::from(unit));
+                prop_assert_eq!(board.flight_size(), board.segments() as u64 * u64::from(unit));
+            }
+            prop_assert!(acked % u64::from(unit) == 0);
+        }
+    }
+
     #[test]
     fn what_begins_where_the_loss_ends_is_not_lost() {
         let (mut board, start) = sent(4);
@@ -451,7 +536,7 @@ mod tests {
         board.lose_between(start, start + 3000);
         let mut taken = Taken::default();
         board.advance(at(30), start + 4500, &mut taken);
-        assert_eq!((taken.delivered, taken.wrongly_lost), (3000, 3000));
+        assert_eq!(taken.delivered, 3000);
         assert_eq!((board.una(), board.arrived(), board.lost()), (start + 4500, 1500, 0));
         assert_eq!(board.start(board.first().unwrap()), start + 4500);
         board.advance(at(31), start + 10_000, &mut taken);

@@ -17,6 +17,7 @@ use super::settings::Settings;
 use super::stream::Stream;
 use super::undo::Undo;
 use crate::Payload;
+use std::num::NonZeroU32;
 use trunkline_core::Time;
 
 /// The kind of losses that are being repaired.
@@ -93,10 +94,9 @@ pub struct Sender<B> {
 impl<B: Payload> Sender<B> {
     /// A sender whose next position is `start`, with `mss` octets in a full segment.
     pub fn new(start: u64, mss: u32, settings: &Settings) -> Sender<B> {
-        let samples = settings.congestion.entry().wants_rate_samples;
         Sender {
             stream: Stream::new(),
-            board: Scoreboard::new(start, samples),
+            board: Self::board(start, mss, settings),
             control: Controller::new(&settings.controller(mss)),
             rtt: Rtt::new(),
             timed: Timed::default(),
@@ -135,6 +135,11 @@ impl<B: Payload> Sender<B> {
         }
     }
 
+    fn board(start: u64, mss: u32, settings: &Settings) -> Scoreboard {
+        let unit = NonZeroU32::new(mss).filter(|_| settings.counts_segments);
+        Scoreboard::new(start, settings.congestion.entry().wants_rate_samples, unit)
+    }
+
     /// Octets offered and not sent.
     pub fn unsent(&self) -> u64 {
         self.stream.end().saturating_sub(self.board.next().max(1))
@@ -160,12 +165,15 @@ impl<B: Payload> Sender<B> {
         (self.board.in_flight() + self.board.arrived()).saturating_sub(counted)
     }
 
-    /// The octets that the congestion window lets go out now.
+    /// The octets that the congestion window lets go out now. Where segments count there is room for a whole one or for
+    /// none.
     pub(super) fn room(&self, agreed: &Agreed, settings: &Settings) -> u64 {
-        if let Some(prr) = self.prr.as_ref().filter(|_| self.phase == Phase::Recovery) {
-            return prr.room();
-        }
-        self.control.window().saturating_sub(self.in_flight(agreed.mss, settings))
+        let room = match self.prr.as_ref().filter(|_| self.phase == Phase::Recovery) {
+            Some(prr) => prr.room(),
+            None => self.control.window().saturating_sub(self.in_flight(agreed.mss, settings)),
+        };
+        let part = if settings.counts_segments { room % u64::from(agreed.mss.max(1)) } else { 0 };
+        room - part
     }
 
     /// Whether PRR says what goes out during recovery. It wants SACK or what stands for it, and a window that shrinks
@@ -201,7 +209,7 @@ impl<B: Payload> Sender<B> {
             self.control = Controller::new(&one.controller(mss));
         }
         self.rtt.opened(again);
-        self.board = Scoreboard::new(1, settings.congestion.entry().wants_rate_samples);
+        self.board = Self::board(1, mss, settings);
         self.timed.abandon();
         (self.prr, self.rack) = (None, None);
         (self.due, self.departure) = (Time::NEVER, Time::ZERO);

@@ -268,9 +268,9 @@ impl<B: Payload> Sender<B> {
         agreed: &Agreed,
         settings: &Settings,
     ) {
-        let in_flight = self.board.in_flight();
-        self.control.sent(now, octets, in_flight);
-        self.prr.iter_mut().for_each(|prr| prr.sent(octets));
+        let (in_flight, measured) = (self.board.in_flight(), self.board.measured(octets, 1));
+        self.control.sent(now, measured, in_flight);
+        self.prr.iter_mut().for_each(|prr| prr.sent(measured));
         self.last_sent = now;
         if self.due == Time::NEVER || self.probing {
             self.probing = false;

@@ -25,6 +25,26 @@ fn the_first_window_is_ten_segments_of_any_size() {
     assert_eq!(pair.ends[0].window(), 10 * 9140);
 }
 
+/// Writes that go at once are segments of their own, ten of them however short; what has to wait fills its segments. What
+/// is acknowledged adds as many full ones, as long as half the window is used.
+#[test]
+fn a_window_is_so_many_segments_however_short() {
+    let settings = Settings { nagle: false, ..linux(true) };
+    let mut pair = Pair::connected([settings; 2], delay(millis(50))).traced();
+    let start = pair.now;
+    (0..40).for_each(|_| pair.offer(0, 100));
+    pair.run(start + millis(90));
+    let data = |pair: &Pair| -> Vec<u32> {
+        let sent = pair.trace.as_ref().unwrap().iter().filter(|sent| sent.way == 0);
+        sent.map(|sent| sent.segment.data.len).filter(|&len| len > 0).collect()
+    };
+    assert_eq!(data(&pair), [100; 10]);
+    assert_eq!(pair.ends[0].in_flight(), 10_000);
+    pair.run(start + millis(300));
+    assert_eq!(data(&pair)[10..], [1000, 1000, 1000]);
+    assert_eq!((pair.taken[1], pair.ends[0].window(), pair.ends[0].in_flight()), (4000, 16_000, 0));
+}
+
 /// Half of the window, not of what is in flight; and the acknowledgement that ends the recovery counts for what
 /// it newly tells of only.
 #[test]
