@@ -278,17 +278,16 @@ impl<B: Payload> Sender<B> {
             in_flight,
             rate_sample,
             round_start,
-            window_limited: self.limited || self.half_used(before, settings),
+            window_limited: self.uses_window(),
             recovering,
         });
     }
 
-    /// Whether half the window is used, which Linux counts as used in slow start (`tcp_is_cwnd_limited`).
-    fn half_used(&self, before: u64, settings: &Settings) -> bool {
+    /// Whether the window was used enough to grow.
+    fn uses_window(&self) -> bool {
         let window = self.control.window();
-        settings.counts_segments
-            && window < self.control.slow_start_threshold()
-            && window < before.saturating_mul(2)
+        let slow_start = window < self.control.slow_start_threshold();
+        self.board.uses(window, slow_start).unwrap_or(self.limited)
     }
 
     /// The timer starts again with each acknowledgement of something new (RFC 6298 §5.3); in a recovery

@@ -43,6 +43,7 @@ mod seq;
 mod settings;
 mod stream;
 mod undo;
+mod usage;
 pub mod wire;
 
 pub use counters::{Counters, Receiving, Sending};

@@ -8,6 +8,7 @@
 
 use super::congestion::{RateSample, RateSampler, Stamp};
 use super::reassembly::Range;
+use super::usage::Usage;
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
 use trunkline_core::{Span, Tight, Time};
@@ -82,23 +83,34 @@ struct Sampling {
     lost: u64,
 }
 
+/// What few senders need.
+#[derive(Debug, Clone)]
+struct Extras {
+    sampling: Option<Box<Sampling>>,
+    counted: Option<Counted>,
+}
+
+/// A window that counts segments: what each counts as, and how much of the window was used.
+#[derive(Debug, Clone, Copy)]
+struct Counted {
+    unit: NonZeroU32,
+    usage: Usage,
+}
+
 /// The records, in order of position.
 #[derive(Debug, Clone)]
 pub struct Scoreboard {
     records: VecDeque<Record>,
     una: u64,
     next: u64,
+    /// In the window's measure.
     arrived: u64,
     lost: u64,
-    /// Records that have arrived, and that are lost.
-    apart: (u32, u32),
-    /// What each segment counts as, if the window counts segments.
-    unit: Option<NonZeroU32>,
     /// The position after the last octet known to have arrived.
     highest: u64,
     /// Before this position nothing is lost and waits.
     search: u64,
-    sampling: Option<Box<Sampling>>,
+    extras: Option<Box<Extras>>,
 }
 
 /// Duplicate acknowledgements, or segments above, that tell of a loss (RFC 5681 §3.2, RFC 6675 §2).
@@ -113,12 +125,20 @@ impl Scoreboard {
             next: start,
             arrived: 0,
             lost: 0,
-            apart: (0, 0),
-            unit,
             highest: start,
             search: start,
-            sampling: samples.then(Box::default),
+            extras: (samples || unit.is_some()).then(|| {
+                let counted = unit.map(|unit| Counted { unit, usage: Usage::default() });
+                Box::new(Extras { sampling: samples.then(Box::default), counted })
+            }),
         }
+    }
+
+    fn counted(&self) -> Option<&Counted> {
+        self.extras.as_ref()?.counted.as_ref()
+    }
+    fn sampling(&mut self) -> Option<&mut Sampling> {
+        self.extras.as_mut()?.sampling.as_deref_mut()
     }
 
     /// The first position not acknowledged.
@@ -139,14 +159,12 @@ impl Scoreboard {
     }
     /// Pipe of RFC 6675, in the window's measure.
     pub fn in_flight(&self) -> u64 {
-        let (arrived, lost) = self.apart;
-        let segments = self.records.len() as u64 - u64::from(arrived) - u64::from(lost);
-        self.measured(self.next - self.una - self.arrived - self.lost, segments)
+        self.flight_size() - self.arrived - self.lost
     }
     /// So many octets in so many segments, in the window's measure.
     #[inline]
     pub fn measured(&self, octets: u64, segments: u64) -> u64 {
-        self.unit.map_or(octets, |unit| segments * u64::from(unit.get()))
+        self.counted().map_or(octets, |counted| segments * u64::from(counted.unit.get()))
     }
     /// Puts what an acknowledgement took out in the window's measure. Part of a segment is nothing where segments count.
     pub fn convert(&self, taken: &mut Taken) {
@@ -154,7 +172,7 @@ impl Scoreboard {
         taken.acked = self.measured(taken.acked, acked.into());
         taken.delivered = self.measured(taken.delivered, delivered.into());
     }
-    /// Octets that wait to be sent again.
+    /// What waits to be sent again, in the window's measure.
     pub const fn lost(&self) -> u64 {
         self.lost
     }
@@ -164,8 +182,8 @@ impl Scoreboard {
         self.records.iter().filter(repaired).map(|record| u64::from(record.len)).sum()
     }
     /// What arrived beyond something missing, in the window's measure.
-    pub fn arrived(&self) -> u64 {
-        self.measured(self.arrived, self.apart.0.into())
+    pub const fn arrived(&self) -> u64 {
+        self.arrived
     }
     pub fn first(&self) -> Option<&Record> {
         self.records.front()
@@ -204,7 +222,7 @@ impl Scoreboard {
     #[inline]
     pub fn push(&mut self, now: Time, eligible: Time, len: u16) {
         let in_flight = self.in_flight();
-        if let Some(sampling) = &mut self.sampling {
+        if let Some(sampling) = self.sampling() {
             sampling.stamps.push_tight(sampling.sampler.stamp(now, in_flight));
         }
         let start = self.next as u32;
@@ -224,14 +242,14 @@ impl Scoreboard {
     /// The record at `index` goes out again.
     pub fn resend(&mut self, now: Time, index: usize) {
         let in_flight = self.in_flight();
-        if let Some(sampling) = &mut self.sampling {
+        if let Some(sampling) = self.sampling() {
             sampling.stamps[index] = sampling.sampler.stamp(now, in_flight);
         }
+        let measured = self.measured(self.records[index].len.into(), 1);
         let record = &mut self.records[index];
         if record.fate == Fate::Lost {
-            self.lost -= u64::from(record.len);
-            self.apart.1 -= 1;
             record.fate = Fate::InFlight;
+            self.lost -= measured;
         }
         record.sent = now;
         record.times = record.times.saturating_add(1);
@@ -254,8 +272,8 @@ impl Scoreboard {
                 break;
             }
             self.records.pop_front();
-            self.leave(record.fate, taken);
-            if let Some(sampling) = &mut self.sampling {
+            taken.segments.0 += 1;
+            if let Some(sampling) = self.sampling() {
                 sampling.stamps.pop_front();
             }
             self.una = end;
@@ -263,16 +281,6 @@ impl Scoreboard {
         self.una = self.una.max(ack);
         self.highest = self.highest.max(ack);
         self.search = self.search.max(ack);
-    }
-
-    /// A record of that fate has been acknowledged whole.
-    fn leave(&mut self, fate: Fate, taken: &mut Taken) {
-        taken.segments.0 += 1;
-        match fate {
-            Fate::InFlight => {}
-            Fate::Arrived => self.apart.0 -= 1,
-            Fate::Lost => self.apart.1 -= 1,
-        }
     }
 
     /// Cuts off the front of the first record.
@@ -286,15 +294,16 @@ impl Scoreboard {
     /// `len` octets of `record`, which is at `index`, are out of the books as whatever they were.
     #[inline]
     fn account(&mut self, now: Time, index: usize, record: Record, len: u64, taken: &mut Taken) {
+        let whole = u32::from(len == u64::from(record.len));
+        let measured = self.measured(len, whole.into());
         match record.fate {
             Fate::Arrived => {
-                self.arrived -= len;
+                self.arrived -= measured;
                 return;
             }
-            Fate::Lost => self.lost -= len,
+            Fate::Lost => self.lost -= measured,
             Fate::InFlight => {}
         }
-        let whole = u32::from(len == u64::from(record.len));
         taken.delivered += len;
         taken.segments.1 += whole;
         if record.times > 1 {
@@ -312,9 +321,8 @@ impl Scoreboard {
             let latest = Latest { sent: record.sent, end: self.end(&record) };
             taken.latest = taken.latest.max(Some(latest));
         }
-        let delivered = self.measured(len, whole.into());
-        if let Some(sampling) = &mut self.sampling {
-            sampling.sampler.delivered(now, &sampling.stamps[index], record.sent, delivered);
+        if let Some(sampling) = self.sampling() {
+            sampling.sampler.delivered(now, &sampling.stamps[index], record.sent, measured);
         }
     }
 
@@ -335,8 +343,7 @@ impl Scoreboard {
             let len = u64::from(record.len);
             self.account(now, index, record, len, taken);
             self.records[index].fate = Fate::Arrived;
-            self.arrived += len;
-            self.apart = (self.apart.0 + 1, self.apart.1 - u32::from(record.fate == Fate::Lost));
+            self.arrived += self.measured(len, 1);
             self.highest = self.highest.max(self.end(&record));
         }
     }
@@ -347,12 +354,10 @@ impl Scoreboard {
         if record.fate == Fate::InFlight {
             record.fate = Fate::Lost;
             let record = *record;
-            let len = u64::from(record.len);
-            self.lost += len;
-            self.apart.1 += 1;
             self.search = self.search.min(self.start(&record));
-            let measured = self.measured(len, 1);
-            if let Some(sampling) = &mut self.sampling {
+            let measured = self.measured(record.len.into(), 1);
+            self.lost += measured;
+            if let Some(sampling) = self.sampling() {
                 sampling.lost += measured;
             }
         }
@@ -369,7 +374,6 @@ impl Scoreboard {
             record.fate = Fate::InFlight;
         }
         self.lost = 0;
-        self.apart.1 = 0;
     }
 
     /// The first record that waits to be sent again.
@@ -422,14 +426,28 @@ impl Scoreboard {
     /// The application has nothing to send while the window would allow it.
     pub fn app_limited(&mut self) {
         let in_flight = self.in_flight();
-        if let Some(sampling) = &mut self.sampling {
+        if let Some(sampling) = self.sampling() {
             sampling.sampler.app_limited(in_flight);
         }
     }
 
+    /// Something new was sent, or the window, being `full`, has kept it back.
+    #[inline]
+    pub fn note_usage(&mut self, full: bool) {
+        let (outstanding, between) = (self.flight_size(), (self.una, self.next));
+        if let Some(counted) = self.extras.as_mut().and_then(|extras| extras.counted.as_mut()) {
+            counted.usage.note(full, outstanding, between);
+        }
+    }
+
+    /// Whether the window is used enough to grow, if it counts segments.
+    pub fn uses(&self, window: u64, slow_start: bool) -> Option<bool> {
+        Some(self.counted()?.usage.is_enough(window, slow_start))
+    }
+
     /// The sample of the acknowledgement worked through last.
     pub fn rate_sample(&mut self, min_rtt: Span, before: u64) -> Option<RateSample> {
-        let sampling = self.sampling.as_mut()?;
+        let sampling = self.sampling()?;
         let sample = sampling.sampler.sample(min_rtt, sampling.lost, before)?;
         sampling.lost = 0;
         Some(sample)

@@ -52,6 +52,7 @@ impl<B: Payload> Sender<B> {
         if now < self.departure {
             self.stalled = false;
             self.limited = self.window_is_full(agreed, settings);
+            self.note_usage(false, settings);
             return None;
         }
         let out = self
@@ -129,10 +130,21 @@ impl<B: Payload> Sender<B> {
         let len = self.sendable(now, agreed, settings);
         let unsent = self.unsent();
         let fin = self.closing && !self.finished() && len == unsent;
-        if len == 0 && !fin {
-            return self.nothing(now, unsent, agreed, settings);
+        let out = match len == 0 && !fin {
+            true => self.nothing(now, unsent, agreed, settings),
+            false => Some(self.send_new(now, len, agreed, settings)),
+        };
+        self.note_usage(out.is_some(), settings);
+        out
+    }
+
+    /// Something new was `sent`, or the window may have kept it back.
+    #[inline]
+    fn note_usage(&mut self, sent: bool, settings: &Settings) {
+        if !settings.counts_segments || !(sent || self.limited) {
+            return;
         }
-        Some(self.send_new(now, len, agreed, settings))
+        self.board.note_usage(self.limited || self.board.in_flight() >= self.control.window());
     }
 
     /// Sends `len` new octets, and the FIN if these are the last.
