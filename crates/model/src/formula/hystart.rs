@@ -24,11 +24,17 @@ pub struct HyStart {
 
 impl HyStart {
     /// The window at which slow start ends while the ACKs of `window` come in, if it does; `before` is the window of
-    /// the round before.
-    pub fn ends(self, transfer: &Transfer, before: f64, window: f64) -> Option<f64> {
+    /// the round before. Short segments at the beginning made the shortest round trip `sooner` seconds shorter.
+    pub fn ends(
+        self,
+        transfer: &Transfer,
+        (before, window): (f64, f64),
+        sooner: f64,
+    ) -> Option<f64> {
+        let queue = (before - self.held).max(0.0) / self.rate;
         let acknowledged = if self.trains && 2.0 * window > transfer.pipe {
             transfer.pipe / 2.0
-        } else if before > self.held + self.rate * longer(transfer.round) {
+        } else if queue + sooner > longer(transfer.round - sooner) {
             SAMPLES * transfer.acked
         } else {
             return None;
@@ -51,7 +57,7 @@ mod tests {
 
     /// A path of 100 segments and 100 ms.
     fn ends(trains: bool, before: f64, window: f64) -> Option<f64> {
-        HyStart { trains, held: 100.0, rate: 1_000.0 }.ends(&transfer(1e6), before, window)
+        HyStart { trains, held: 100.0, rate: 1_000.0 }.ends(&transfer(1e6), (before, window), 0.0)
     }
 
     #[test]
@@ -68,11 +74,19 @@ mod tests {
         assert_eq!(ends(false, 120.0, 240.0), Some(256.0));
     }
 
+    /// Full segments on a slow line are later than the short ones before them, as if there were a queue.
+    #[test]
+    fn segments_that_are_longer_than_the_first_end_it() {
+        let hystart = HyStart { trains: false, held: 100.0, rate: 1_000.0 };
+        let ends = |sooner| hystart.ends(&transfer(1e6), (1.0, 20.0), sooner);
+        assert_eq!([0.010, 0.012].map(ends), [None, Some(36.0)]);
+    }
+
     #[test]
     fn small_windows_are_left_alone() {
         let short = Transfer { pipe: 4.0, ..transfer(1e6) };
         let hystart = HyStart { trains: true, held: 4.0, rate: 40.0 };
-        assert_eq!(hystart.ends(&short, 0.0, 7.0), None);
-        assert_eq!(hystart.ends(&short, 0.0, 10.0), Some(16.0));
+        assert_eq!(hystart.ends(&short, (0.0, 7.0), 0.0), None);
+        assert_eq!(hystart.ends(&short, (0.0, 10.0), 0.0), Some(16.0));
     }
 }

@@ -19,6 +19,10 @@ pub struct Line {
     pub buffer: f64,
     /// From the beginning of a segment to its ACK, without queue.
     pub round: f64,
+    /// How much shorter that of the first block's segments is, and how much longer the block, because they are short.
+    pub sooner: f64,
+    /// The latter.
+    pub longer: f64,
     /// Segments that an ACK stands for: twice as many come at once.
     pub acked: f64,
     /// Whether the line serves the connections in turn, a segment of each, and not block by block.
@@ -66,6 +70,8 @@ impl Opening {
         // A block that comes at 1 + g lets g of its 1 + g parts wait.
         let clocked = block * growth / (1.0 + growth) + acked - 1.0;
         let waiting = if self.first { block - 1.0 } else { clocked };
+        let (sooner, longer) =
+            if self.first { (self.line.sooner, self.line.longer) } else { (0.0, 0.0) };
         let free = self.free;
         let mut sum = Round { tail: self.first, ..Round::default() };
         for (number, next) in self.next.iter_mut().enumerate() {
@@ -78,9 +84,9 @@ impl Opening {
                 sum.hit += 1.0;
                 sum.lost += lost;
             }
-            self.free = begin + (block - lost) * segment;
+            self.free = begin + (block - lost) * segment + longer;
             sum.end += self.free - number as f64 * apart;
-            *next = turn + round;
+            *next = turn + round - sooner;
         }
         self.first = false;
         let flows = self.next.len() as f64;
@@ -105,6 +111,8 @@ mod tests {
             segment: 0.001,
             buffer,
             round: 0.1,
+            sooner: 0.0,
+            longer: 0.0,
             acked: 1.0,
             in_turn: false,
         })

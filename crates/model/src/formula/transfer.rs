@@ -26,6 +26,8 @@ pub struct Transfer {
     pub segments: f64,
     /// The first window (RFC 6928: 10).
     pub first: f64,
+    /// The part of a full segment that those of the first block have, if the window counts segments of any size: else 1.
+    pub filled: f64,
     /// The window grows by this part of itself in a round of slow start: 1, or 1/b if each ACK of b segments
     /// adds one (Cardwell et al. 2000 §2.1).
     pub growth: f64,
@@ -37,6 +39,10 @@ pub struct Transfer {
     pub unscaled: f64,
     /// Seconds of a round trip without queue.
     pub round: f64,
+    /// Seconds by which that of the first block's segments is shorter, and by which the block is longer, because they are short.
+    pub sooner: f64,
+    /// The latter, on the whole line.
+    pub longer: f64,
     /// Connections that begin together, and the seconds from one beginning to the next.
     pub flows: u32,
     /// The seconds.
@@ -163,6 +169,8 @@ impl Transfer {
             segment: 1.0 / (self.line() * self.parts).max(1e-12),
             buffer: self.buffer * self.parts,
             round: self.round,
+            sooner: self.sooner,
+            longer: self.longer,
             acked: self.acked,
             in_turn: self.in_turn,
         }
@@ -192,9 +200,14 @@ impl Transfer {
     fn go_on(&self, start: &mut Start, sent: &Round, mean: &mut Latency) {
         let window = start.window;
         start.sent += 1;
-        start.slow += self.round_at(window - sent.hit * sent.lost);
-        if window < self.pipe {
-            (start.rounds, start.waited) = (start.rounds + 1.0, start.waited + self.round);
+        let first = start.sent == 1;
+        let (sooner, longer) =
+            if first { (self.sooner, self.longer * self.parts) } else { (0.0, 0.0) };
+        let round = self.round - sooner;
+        let busy = |window: f64| window / self.line().max(1e-12) + longer;
+        start.slow += round.max(busy(window - sent.hit * sent.lost));
+        if busy(window) < round {
+            (start.rounds, start.waited) = (start.rounds + 1.0, start.waited + round);
         }
         start.left -= window * (1.0 - self.loss);
         start.known = f64::NEG_INFINITY;
@@ -228,9 +241,13 @@ impl Transfer {
             start.end = End::Past;
             return;
         }
-        let ended = self.hystart.and_then(|it| it.ends(self, before, window));
-        let unused = if start.sent == 1 { self.first.min(self.most) - window } else { 0.0 };
-        let next = ended.unwrap_or(window * (1.0 + self.growth) + unused).min(self.most);
+        let sooner = if start.sent == 1 { 0.0 } else { self.sooner };
+        let ended = self.hystart.and_then(|it| it.ends(self, (before, window), sooner));
+        let (counted, unused) = match start.sent {
+            1 => (window / self.filled, self.first.min(self.most) - window / self.filled),
+            _ => (window, 0.0),
+        };
+        let next = ended.unwrap_or(counted * (1.0 + self.growth) + unused).min(self.most);
         start.end = if ended.is_some() { End::Now } else { End::No };
         (start.before, start.grew) = (window, next / window - 1.0);
         start.window = next;
@@ -245,7 +262,7 @@ impl Transfer {
     fn first_block(&self) -> f64 {
         let fits = self.segments.min(self.most) <= self.unscaled;
         let room = if fits { self.most } else { libm::floor(self.unscaled).max(1.0) };
-        self.first.min(room)
+        self.first.min(room) * self.filled
     }
 
     /// Segments per second on the connection's part of the line.
@@ -397,6 +414,9 @@ pub(super) mod tests {
             acked: 2.0,
             most: 1e6,
             unscaled: 1e6,
+            filled: 1.0,
+            sooner: 0.0,
+            longer: 0.0,
             round: 0.1,
             flows: 1,
             apart: 0.0,

@@ -1,6 +1,7 @@
 //! A connection at its beginning: the part of the line and of its buffer that slow start finds.
 
 use super::connection::{Law as Algorithm, UNSCALED};
+use super::first::{Segments, filled, sooner};
 use super::flow::Greedy;
 use super::message::serves_in_turn;
 use super::share::{Flows, Regime, Share, narrowest};
@@ -209,11 +210,14 @@ impl Beginning {
         latency(&Transfer {
             segments: bytes as f64 / payload,
             first: f64::from(tcp.first),
+            filled: filled(flow, bytes),
             growth: 1.0 / f64::from(tcp.slowed_by()),
             acked: f64::from(tcp.acked),
             most: tcp.segments().max(1.0),
             unscaled: UNSCALED as f64 / payload,
             round,
+            sooner: sooner(flow).as_secs_f64(),
+            longer: first_beyond(flow, bytes) * flow.segment.as_secs_f64(),
             flows: self.flows,
             apart: self.apart,
             in_turn: self.in_turn,
@@ -228,6 +232,12 @@ impl Beginning {
             inequality: self.inequality,
         })
     }
+}
+
+/// Segments by which those of a first window that does not hold the whole transfer are more than full ones.
+fn first_beyond(flow: &Greedy<'_>, bytes: u64) -> f64 {
+    let segments = Segments::of(flow, bytes, 0);
+    if segments.at_once { 0.0 } else { segments.beyond(bytes, flow.tcp.payload) }
 }
 
 /// Parts of a stage as large as that of flow number `index`, by the rates of those who use it.

@@ -23,8 +23,8 @@ impl Segments {
     /// Of `bytes` user bytes on a connection whose window has `grown` to so many, or to those of a new one.
     pub fn of(flow: &Greedy<'_>, bytes: u64, grown: u64) -> Segments {
         let payload = u64::from(flow.tcp.payload);
-        let write = if flow.gathers_when_full { flow.write } else { payload };
-        let first = first_window(&flow.tcp).max(grown).min(flow.tcp.window);
+        let write = first_write(flow);
+        let first = in_first_writes(flow, first_window(&flow.tcp).max(grown));
         let in_writes = |bytes: u64| {
             bytes / write * write.div_ceil(payload) + (bytes % write).div_ceil(payload)
         };
@@ -55,6 +55,39 @@ impl Segments {
             || tcp.prompt
             || (self.at_once && self.count.is_multiple_of(tcp.acked.into()))
     }
+}
+
+/// User bytes of each write while the window has room.
+fn first_write(flow: &Greedy<'_>) -> u64 {
+    if flow.gathers_when_full { flow.write } else { flow.tcp.payload.into() }
+}
+
+/// User bytes of writes that go at once in a window of so many. One that counts segments is so many full ones, each of which may
+/// be shorter.
+fn in_first_writes(flow: &Greedy<'_>, window: u64) -> u64 {
+    let (payload, write) = (u64::from(flow.tcp.payload), first_write(flow));
+    let bytes = match flow.tcp.whole {
+        true => {
+            let (segments, each) = (window / payload, write.div_ceil(payload));
+            segments / each * write + segments % each * payload
+        }
+        false => window,
+    };
+    bytes.min(flow.tcp.window)
+}
+
+/// The part of a full segment that those have with which a transfer of `bytes` begins, if a window that counts segments does not
+/// hold all its writes.
+pub(super) fn filled(flow: &Greedy<'_>, bytes: u64) -> f64 {
+    let window = first_window(&flow.tcp);
+    let first = in_first_writes(flow, window);
+    if bytes <= first { 1.0 } else { first as f64 / window.min(flow.tcp.window) as f64 }
+}
+
+/// How much shorter the round trip of a write is, if writes are shorter than segments.
+pub(super) fn sooner(flow: &Greedy<'_>) -> Span {
+    let write = first_write(flow).min(flow.tcp.payload.into());
+    flow.round_trip.saturating_sub(flow.round_trip_of(u32::try_from(write).unwrap_or(u32::MAX)))
 }
 
 /// User bytes of the first window, which is not scaled.

@@ -81,7 +81,7 @@ impl<'a> Greedy<'a> {
             return Err("BBR if more than 15 % is lost".into());
         }
         unmarked(network, &flow, &tcp)?;
-        let round_trip = round_trip(&flow, &tcp);
+        let round_trip = round_trip(&flow, &tcp, tcp.payload);
         let workload = &network.scenario().traffic[traffic].workload;
         let (packet, amount) = (tcp.payload + tcp.header, shaper::amount(workload));
         shaper::covers(network, &flow.route.there, packet, amount)?;
@@ -112,6 +112,11 @@ impl<'a> Greedy<'a> {
             segment,
             ungathered,
         })
+    }
+
+    /// From the beginning of a segment of `data` user bytes to its ACK, on an empty path.
+    pub fn round_trip_of(&self, data: u32) -> Span {
+        round_trip(&self.flow, &self.tcp, data)
     }
 
     /// What may be under way, in packets of which size.
@@ -192,9 +197,8 @@ impl<'a> Greedy<'a> {
     }
 }
 
-fn round_trip(flow: &Flow<'_>, tcp: &Connection) -> Span {
+fn round_trip(flow: &Flow<'_>, tcp: &Connection, data: u32) -> Span {
     let talk = &flow.there;
-    let data = tcp.payload;
     talk.host_send(data)
         + talk.board_send(data)
         + talk.way.latency(&talk.speech.packets(data))

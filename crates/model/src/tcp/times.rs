@@ -215,7 +215,8 @@ fn transfer(
             slow_start(&mut terms, flow, &found);
             // The last segment's own time is in its way.
             first_alone(&mut terms, flow, bytes);
-            let small = beyond * f64::from(new.flows);
+            // What the first window is longer for short segments is in slow start if more is to come.
+            let small = if segments.at_once { beyond * f64::from(new.flows) } else { 0.0 };
             seconds(small + found.rest - f64::from(last) / new.whole())
         }
     };
