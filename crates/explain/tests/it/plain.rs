@@ -196,7 +196,7 @@ fn behind_a_token_bucket_it_is_the_discipline_s_rate() {
 #[test]
 fn what_chance_hides_is_not_called_useless() {
     let links = "rate = '2Mbit/s'\ndelay = '40ms'\nloss = '1%'\nbackward = { rate = '16kbit/s' }";
-    let traffic = "[[traffic]]\nname = 'file'\nkind = 'push'\nfrom = 'a'\nto = 'b'\nbytes = '300kB'\nrepeat = 12\n\
+    let traffic = "[[traffic]]\nname = 'file'\nkind = 'push'\nfrom = 'a'\nto = 'b'\nbytes = '280kB'\nrepeat = 16\n\
                    transport = { kind = 'tcp', congestion = 'reno', sack = false }\n";
     let explanation = explain(&scenario(links, traffic), &Simulator).unwrap();
     let group = &explanation.traffic("file").unwrap().groups[0];

@@ -137,6 +137,11 @@ impl Beginning {
         self.line * self.parts
     }
 
+    /// Whether the buffer takes so many user bytes that come at once.
+    pub fn holds(&self, bytes: u64) -> bool {
+        bytes as f64 <= self.buffer
+    }
+
     /// Whether it begins behind a queue that others keep.
     pub fn is_behind(&self) -> bool {
         self.kept.is_some()
@@ -203,21 +208,28 @@ impl Beginning {
 
     /// The time of `bytes` from the first window on.
     pub fn latency(&self, flow: &Greedy<'_>, bytes: u64) -> Latency {
+        self.latency_from(flow, bytes, None)
+    }
+
+    /// The same on a connection whose window has grown to so many segments.
+    pub fn latency_from(&self, flow: &Greedy<'_>, bytes: u64, window: Option<f64>) -> Latency {
         let tcp = &flow.tcp;
         let payload = f64::from(tcp.payload);
+        let first = window.unwrap_or(tcp.first.into());
+        let grown = window.map_or(0, |window| (window * payload) as u64);
         let trip = flow.round_trip + self.wait();
         let round = trip.as_secs_f64().max(1e-9);
         latency(&Transfer {
             segments: bytes as f64 / payload,
-            first: f64::from(tcp.first),
-            filled: filled(flow, bytes),
+            first,
+            filled: filled(flow, bytes, grown),
             growth: 1.0 / f64::from(tcp.slowed_by()),
             acked: f64::from(tcp.acked),
             most: tcp.segments().max(1.0),
-            unscaled: UNSCALED as f64 / payload,
+            unscaled: if grown > 0 { f64::INFINITY } else { UNSCALED as f64 / payload },
             round,
             sooner: sooner(flow).as_secs_f64(),
-            longer: first_beyond(flow, bytes) * flow.segment.as_secs_f64(),
+            longer: first_beyond(flow, bytes, grown) * flow.segment.as_secs_f64(),
             flows: self.flows,
             apart: self.apart,
             in_turn: self.in_turn,
@@ -235,8 +247,8 @@ impl Beginning {
 }
 
 /// Segments by which those of a first window that does not hold the whole transfer are more than full ones.
-fn first_beyond(flow: &Greedy<'_>, bytes: u64) -> f64 {
-    let segments = Segments::of(flow, bytes, 0);
+fn first_beyond(flow: &Greedy<'_>, bytes: u64, grown: u64) -> f64 {
+    let segments = Segments::of(flow, bytes, grown);
     if segments.at_once { 0.0 } else { segments.beyond(bytes, flow.tcp.payload) }
 }
 

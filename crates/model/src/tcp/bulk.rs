@@ -6,6 +6,7 @@ use super::connection::Law;
 use super::early;
 use super::first::held_back;
 use super::flow::Greedy;
+use super::growing::bursts;
 use super::message::serves_in_turn;
 use super::share::{Flows, Regime, Share};
 use super::times::{Before, Test, times};
@@ -218,6 +219,7 @@ fn explain(
         early::dropped(network, &flows[first], &shares[first]),
         few_teeth(&traffic.workload, &shares[first]),
         outlasted(&flows[first], &shares[first]),
+        bursts(&flows[first], before, throughput_size(&traffic.workload, &flows[first])),
     ];
     let cautions =
         cautions.into_iter().flatten().chain(first_tick(&traffic.workload, &flows[first]));

@@ -69,7 +69,7 @@ fn in_first_writes(flow: &Greedy<'_>, window: u64) -> u64 {
     let bytes = match flow.tcp.whole {
         true => {
             let (segments, each) = (window / payload, write.div_ceil(payload));
-            segments / each * write + segments % each * payload
+            (segments / each).saturating_mul(write).saturating_add(segments % each * payload)
         }
         false => window,
     };
@@ -78,8 +78,8 @@ fn in_first_writes(flow: &Greedy<'_>, window: u64) -> u64 {
 
 /// The part of a full segment that those have with which a transfer of `bytes` begins, if a window that counts segments does not
 /// hold all its writes.
-pub(super) fn filled(flow: &Greedy<'_>, bytes: u64) -> f64 {
-    let window = first_window(&flow.tcp);
+pub(super) fn filled(flow: &Greedy<'_>, bytes: u64, grown: u64) -> f64 {
+    let window = first_window(&flow.tcp).max(grown);
     let first = in_first_writes(flow, window);
     if bytes <= first { 1.0 } else { first as f64 / window.min(flow.tcp.window) as f64 }
 }

@@ -9,6 +9,7 @@ mod crowd;
 mod early;
 mod first;
 mod flow;
+mod growing;
 mod message;
 mod rivals;
 mod share;

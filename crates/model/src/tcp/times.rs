@@ -4,6 +4,7 @@ use super::beginning::{Beginning, Joins};
 use super::bulk::{BALANCE, WINDOW};
 use super::first::{Segments, held_back};
 use super::flow::{Greedy, acknowledgement};
+use super::growing::Growing;
 use super::share::{Flows, Regime, Share};
 use crate::formula::transfer::Latency;
 use crate::group::writes;
@@ -24,8 +25,8 @@ const SLOW_START: &str = "RFC 5681 §3.1; Cardwell, Savage, Anderson 2000 §2.2"
 pub(super) enum Before {
     /// Nothing: the connection is new.
     New(Beginning),
-    /// Its connection's transfers before it; others go on sending.
-    Grown,
+    /// Its connection's transfers before it; others go on sending. If there are none, the first of its own are longer.
+    Grown(Option<Growing>),
     /// The same, and the others' transfers begin again like its own.
     Again,
 }
@@ -38,10 +39,14 @@ impl Before {
         shares: &[Share],
         (index, joins): (usize, Joins),
     ) -> Before {
-        let repeats = |flow: &Greedy<'_>| {
+        let transfers = |flow: &Greedy<'_>| {
             let workload = &network.scenario().traffic[flow.flow.traffic].workload;
-            matches!(*workload, Workload::Bulk { repeat, .. } | Workload::Push { repeat, .. } if repeat > 1)
+            match *workload {
+                Workload::Bulk { repeat, .. } | Workload::Push { repeat, .. } => repeat,
+                _ => 1,
+            }
         };
+        let repeats = |flow: &Greedy<'_>| transfers(flow) > 1;
         let share = &shares[index];
         let mut users = flows.iter().zip(shares).filter(|(_, other)| other.regime == share.regime);
         match repeats(&flows[index]) {
@@ -53,7 +58,12 @@ impl Before {
                 })
             }
             true if share.users > 1 && users.all(|(flow, _)| repeats(flow)) => Before::Again,
-            true => Before::Grown,
+            true => {
+                Before::Grown((share.users < 2 && share.regime != Regime::Loss).then(|| Growing {
+                    new: Beginning::of(network, flows, shares, index),
+                    transfers: transfers(&flows[index]),
+                }))
+            }
         }
     }
 }
@@ -125,7 +135,7 @@ impl Test {
                 let [_, alone, _] = held_back(flow, u64::MAX).unwrap_or_default();
                 new.carried(flow, duration.saturating_sub(alone), bytes_per_second(share))
             }
-            Before::Grown | Before::Again => seconds * bytes_per_second(share),
+            Before::Grown(_) | Before::Again => seconds * bytes_per_second(share),
         };
         let held = held_at_the_end(flow, share);
         Test { seconds, carried, held, most: most_held(flow, share, carried).max(held) }
@@ -142,15 +152,26 @@ impl Test {
     }
 }
 
-/// Bytes that a saturated sender holds: twice its window, twenty segments at least, and no more than its buffer takes. One
-/// that the application keeps waiting holds nothing.
+/// Bytes that a saturated sender holds: twice its congestion window, twenty segments at least, and no more than its buffer takes.
+/// One that the application keeps waiting holds nothing.
 fn held_at_the_end(flow: &Greedy<'_>, share: &Share) -> f64 {
     if share.regime == Regime::Stage(Resource::Processor(flow.flow.there.from.1)) {
         return 0.0;
     }
-    (2.0 * window(flow, share))
+    (2.0 * window(flow, share) * beyond_the_receivers(flow, share))
         .max(LEAST_BUFFER * f64::from(flow.tcp.payload))
         .min(flow.tcp.buffer as f64)
+}
+
+/// How much larger than the receiver's a window has become that counts segments, if a queue stands. In slow start it grows to twice
+/// what is outstanding (`tcp_is_cwnd_limited`). HyStart ends that sooner, but a window counts as full for a round trip after the
+/// receiver's is, in which CUBIC adds a segment for two that are acknowledged (`tcp_cwnd_validate`, `bictcp_update`).
+fn beyond_the_receivers(flow: &Greedy<'_>, share: &Share) -> f64 {
+    match share.regime {
+        Regime::Standing(_) if flow.tcp.has_hystart() => 1.5,
+        Regime::Standing(_) if flow.tcp.whole => 2.0,
+        _ => 1.0,
+    }
 }
 
 /// The most that it may hold: a buffer that has grown with the window stays so. In slow start a window grows by what has been
@@ -187,7 +208,7 @@ fn transfer(
     let talk = &flow.flow.there;
     let grown = match before {
         Before::New(_) => 0,
-        Before::Grown | Before::Again => window(flow, share) as u64,
+        Before::Grown(_) | Before::Again => window(flow, share) as u64,
     };
     let segments = Segments::of(flow, bytes, grown);
     let beyond = segments.beyond(bytes, flow.tcp.payload) * flow.segment.as_secs_f64();
@@ -204,10 +225,17 @@ fn transfer(
     around.0.extend(stored.0);
     let mut terms = Terms::default();
     let sending = match before {
-        Before::Grown => {
+        Before::Grown(growing) => {
             behind_others(&mut terms, flow, share);
-            share.rate.time_for(bytes.saturating_sub(u64::from(last)))
-                + seconds(beyond * share.users as f64)
+            growing.iter().for_each(|growing| while_growing(&mut terms, flow, growing, bytes));
+            let in_windows = growing.as_ref().filter(|_| share.regime == Regime::Window);
+            let by_rate = || {
+                share.rate.time_for(bytes.saturating_sub(u64::from(last)))
+                    + seconds(beyond * share.users as f64)
+            };
+            in_windows.map_or_else(by_rate, |growing| {
+                seconds(growing.grown(flow, bytes) - f64::from(last) / growing.new.whole())
+            })
         }
         Before::Again => in_turn(flow, share, (bytes, last), (beyond, around.total())),
         Before::New(new) => {
@@ -223,6 +251,22 @@ fn transfer(
     terms.0.extend(waiting(flow, share, sending).0);
     terms.0.extend(around.0);
     terms
+}
+
+/// What a connection's first transfers take longer.
+fn while_growing(terms: &mut Terms, flow: &Greedy<'_>, growing: &Growing, bytes: u64) {
+    let longer = growing.longer(flow, bytes);
+    if longer.transfers == 0 {
+        return;
+    }
+    let name = (
+        "the first transfers, while the window grows",
+        "Σ over the transfers of what they take longer than with a window that holds one / transfers",
+        SLOW_START,
+    );
+    let numbers = format!("{} of {}", longer.transfers, growing.transfers);
+    let place = window_place(flow.flow.there.from.0);
+    terms.add(name, &place, Cause::Window, seconds(longer.mean), numbers);
 }
 
 /// The rounds in which a new connection waits for acknowledgements.

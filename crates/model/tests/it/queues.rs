@@ -63,6 +63,51 @@ fn repeated_transfers_do_not_gather_small_writes() {
     }
 }
 
+/// Where windows count segments the first one is ten of them however short (`linux`), where they count octets as many as ten full
+/// ones hold (`trunkline`): a round trip apart, or several.
+#[test]
+fn short_writes_fill_windows_that_count_segments() {
+    for (rate, delay, bytes, write) in [
+        ("20Mbit/s", "50ms", 20_000, 200),
+        ("64kbit/s", "250ms", 3_382, 40),
+        ("64kbit/s", "2ms", 4_290, 100),
+        ("1Mbit/s", "30ms", 215_469, 200),
+        ("5Mbit/s", "80ms", 60_000, 2_000),
+    ] {
+        for profile in ["linux", "trunkline"] {
+            let line = format!("rate = \"{rate}\"\ndelay = \"{delay}\"\nlimit = \"1MB\"");
+            let keys = format!("bytes = \"{bytes}B\"\nwrite = {write}");
+            let transport = format!(", profile = \"{profile}\"");
+            let scenario = scenario(&line, &flow("t", "bulk", &keys, &transport));
+            let formula = time(&predictions(&scenario).unwrap(), "t", What::Transfer);
+            let seen = simulated(&scenario, "t", None);
+            let case = format!("{profile}: {bytes} in {write} over {rate}: {formula} {seen}");
+            assert!((formula / seen - 1.0).abs() < 0.02, "{case}");
+        }
+    }
+}
+
+/// The first of several transfers on one connection find a window that does not hold them, and the mean is theirs too.
+#[test]
+fn the_first_of_several_transfers_take_longer() {
+    for (profile, rate, delay, bytes, write, repeat) in [
+        ("linux", "20Mbit/s", "50ms", 20_000, 200, 5),
+        ("linux", "20Mbit/s", "250ms", 31_527, 40, 8),
+        ("trunkline", "100Mbit/s", "80ms", 101_579, 1_000, 8),
+        ("trunkline", "5Mbit/s", "250ms", 19_732, 1_400, 3),
+        ("linux", "100Mbit/s", "250ms", 61_494, 100, 2),
+    ] {
+        let line = format!("rate = \"{rate}\"\ndelay = \"{delay}\"\nlimit = \"1MB\"");
+        let keys = format!("bytes = \"{bytes}B\"\nwrite = {write}\nrepeat = {repeat}");
+        let transport = format!(", profile = \"{profile}\"");
+        let scenario = scenario(&line, &flow("t", "bulk", &keys, &transport));
+        let formula = time(&predictions(&scenario).unwrap(), "t", What::Transfer);
+        let seen = simulated(&scenario, "t", None);
+        let case = format!("{profile}: {repeat} of {bytes} in {write}: {formula} {seen}");
+        assert!((formula / seen - 1.0).abs() < 0.05, "{case}");
+    }
+}
+
 /// Every second segment of a message is acknowledged by itself, and on a slow way back the answer waits behind that.
 #[test]
 fn answers_wait_behind_acknowledgements() {

@@ -283,9 +283,12 @@ fn a_short_transfer_is_rounds_of_slow_start() {
     net.traffic[0].workload = transfer(40_000, 1, false);
     let rounds = MS.scaled(2 * 100 + 51, 1) + Span::from_micros(2 * 100);
     assert!(time(&net).abs_diff(rounds) < Span::from_micros(20), "{}", time(&net));
-    // A connection that has grown needs no rounds; the confirmation takes half a round trip.
+    // A window that has grown needs no rounds: 4 ms and a round trip, the confirmation's half included. Before that windows of
+    // 10, 26, 34 and 38 segments do not hold a transfer: 2, 1, 1 and 1 rounds more, in which 20, 26, 34 and 38 segments go.
     net.traffic[0].workload = transfer(40_000, 10, true);
-    assert!(time(&net).abs_diff(MS.scaled(104, 1)) < Span::from_micros(20), "{}", time(&net));
+    let more = [1_974, 976, 968, 964].map(|tenths| MS.scaled(tenths, 10)).into_iter().sum::<Span>();
+    let mean = MS.scaled(104, 1) + more.scaled(1, 10);
+    assert!(time(&net).abs_diff(mean) < Span::from_micros(100), "{} {mean}", time(&net));
 }
 
 /// The time of the transfers of `net`'s first traffic, in seconds.
