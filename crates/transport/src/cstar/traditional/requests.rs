@@ -10,6 +10,12 @@ pub(super) const MOST_ASKED: usize = 256;
 /// Most fragments that are asked for and have not come.
 pub(super) const MOST_REQUESTED: usize = 1 << 12;
 
+/// What a peer is told to have done that asks for what it says it has received.
+const SAID: &str = "it asks for what it has acknowledged; does it receive events out of their order, or do several nodes send to it under an event that is no crowd?";
+
+/// What one is told to have done of whom that was only taken from the event under which it sends.
+const INFERRED: &str = "it asks for what `infer` took it to have, since it has sent under a later event; leave out `infer` if nodes send under an event before they have received all before";
+
 impl Traditional {
     pub(super) fn answer(&mut self, to: NodeId, event: EventId, first: u32) {
         let mut frame = self.frame(Kind::Acknowledgement, Destination::Node(to), self.latest);
@@ -64,7 +70,7 @@ impl Traditional {
             match self.store.find(frame.from, event, number) {
                 Some(label) => self.repeat(frame.from, &label),
                 None if event < claimed => {
-                    let what = "it asks for what it has acknowledged; does it receive events out of their order, or do several nodes send to it under an event that is no crowd?";
+                    let what = if event < frame.complete { SAID } else { INFERRED };
                     self.failure.get_or_insert(Failure::Protocol { peer: frame.from, what });
                 }
                 None => {}

@@ -154,6 +154,27 @@ fn one_who_asks_for_what_it_has_acknowledged_is_reported() {
     request.list.push(Entry { event: EventId(1), first: 0, following: 0 });
     one.arrive(AT, request);
     assert!(matches!(one.failure(), Some(Failure::Protocol { .. })));
+    let told = one.failure().unwrap().to_string();
+    assert!(told.contains("out of their order") && !told.contains("infer"), "{told}");
+}
+
+/// It sends under event 1 before it has received what it is sent under event 0, and that is lost: only `infer` takes it for
+/// acknowledged, so that is what is told.
+#[test]
+fn of_what_was_acknowledged_by_inference_alone_the_setting_is_told() {
+    let settings = TraditionalSettings { infer: true, ..Default::default() };
+    let mut one = Traditional::new(NodeId(0), &cluster(2), &settings).unwrap();
+    let mut other = node(1, 2);
+    one.send(AT, fragment(1, 0, true)).unwrap();
+    let _lost = sent(&mut one);
+    other.send(AT, fragment(0, 1, true)).unwrap();
+    sent(&mut other).into_iter().for_each(|frame| one.arrive(AT, frame));
+    assert!(other.receive(AT, Source::Any, EventId(0)).is_none());
+    let at = other.deadline().unwrap();
+    other.expire(at);
+    sent(&mut other).into_iter().for_each(|frame| one.arrive(at, frame));
+    let told = one.failure().expect("it is gone").to_string();
+    assert!(told.contains("leave out `infer`") && !told.contains("out of their order"), "{told}");
 }
 
 /// Who has received all of an event has acknowledged all before it: what it waits for then cannot come, and it says so itself.
