@@ -27,6 +27,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(25);
 #[derive(Debug, Clone)]
 pub struct Client {
     socket: PathBuf,
+    patience: Duration,
 }
 
 impl Client {
@@ -35,7 +36,7 @@ impl Client {
     /// # Errors
     /// If nobody answers there, or the socket may not be opened.
     pub fn connect(socket: &Path) -> Result<Client, ControlError> {
-        let client = Client { socket: socket.to_owned() };
+        let client = Client { socket: socket.to_owned(), patience: PATIENCE };
         client.dial().map(|_| client)
     }
 
@@ -65,6 +66,7 @@ impl Client {
     }
 
     fn call(&self, method: Method, path: &str, body: Bytes) -> Result<Value, ControlError> {
+        let change = method == Method::PATCH;
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -80,8 +82,10 @@ impl Client {
             .enable_time()
             .build()
             .map_err(system)?;
-        let answer = runtime.block_on(async { timeout(PATIENCE, exchange(stream, request)).await });
-        let answer = answer.map_err(|_| ControlError::Silent(self.socket.clone()))?;
+        let answer =
+            runtime.block_on(async { timeout(self.patience, exchange(stream, request)).await });
+        let silent = |_| ControlError::Silent { path: self.socket.clone(), change };
+        let answer = answer.map_err(silent)?;
         let (status, bytes) = answer.map_err(|failure| self.explain(failure))?;
         understand(status, &bytes)
     }
@@ -154,4 +158,24 @@ fn understand(status: u16, bytes: &[u8]) -> Result<Value, ControlError> {
     }
     let message = value["error"].as_str().unwrap_or("the run refuses without a reason");
     Err(ControlError::Refused { status, message: message.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    /// A stopped run takes what is asked of it when it goes on: who asked for a change is told so.
+    #[test]
+    fn a_change_that_is_not_answered_may_still_be_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("run.sock");
+        let _silent = UnixListener::bind(&socket).unwrap();
+        let patience = Duration::from_millis(50);
+        let client = Client { patience, ..Client::connect(&socket).unwrap() };
+        let told = client.patch("/v1/path", &SetRequest::default()).unwrap_err().to_string();
+        assert!(told.contains("may still be done") && told.contains("kill -CONT"), "{told}");
+        let told = client.get("/v1/state").unwrap_err().to_string();
+        assert!(told.contains("does not answer") && !told.contains("may still"), "{told}");
+    }
 }

@@ -78,8 +78,13 @@ pub enum ControlError {
         cause: String,
     },
     /// No answer in time.
-    #[error("the run behind {} does not answer; look whether it hangs", .0.display())]
-    Silent(PathBuf),
+    #[error("the run behind {} does not answer; look whether it hangs, or is stopped (then end that with `kill -CONT`){}", .path.display(), may_come(.change))]
+    Silent {
+        /// The socket.
+        path: PathBuf,
+        /// Whether it was asked for a change, which it may still make.
+        change: bool,
+    },
     /// The system refused something else.
     #[error("cannot {what} {}: {cause}", .path.display())]
     System {
@@ -90,6 +95,14 @@ pub enum ControlError {
         /// The system's answer.
         cause: io::Error,
     },
+}
+
+fn may_come(change: &bool) -> &'static str {
+    if *change {
+        "; what was asked of it may still be done when it goes on: `trunkline show` tells"
+    } else {
+        ""
+    }
 }
 
 impl ControlError {

@@ -49,6 +49,11 @@ pub enum LabError {
         /// The setting that stands in the way, with the command that changes it.
         remedy: String,
     },
+    /// The kernel's limit on network namespaces is reached.
+    #[error(
+        "cannot make a network namespace: no more of them are allowed; raise the limit with `sysctl user.max_net_namespaces=10000`"
+    )]
+    NetworkNamespaces,
     /// The namespace that was to be signalled is the caller's own.
     #[error(
         "refused to signal the processes of the own network namespace ({0}): name a laboratory's"

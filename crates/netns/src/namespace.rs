@@ -51,6 +51,14 @@ struct Held {
     control: OwnedFd,
 }
 
+fn refused(source: std::io::Error) -> LabError {
+    let what = "make a network namespace (run as root, or enter a user namespace first)";
+    match source.raw_os_error() {
+        Some(libc::ENOSPC) => LabError::NetworkNamespaces,
+        _ => LabError::System { what: what.into(), source },
+    }
+}
+
 impl Namespace {
     /// Makes an empty namespace with its loopback device up.
     ///
@@ -58,12 +66,11 @@ impl Namespace {
     /// to all (ip-sysctl.rst, "ping_group_range"), or to the one mapped group in a user namespace.
     ///
     /// # Errors
-    /// Without `CAP_SYS_ADMIN`; see [`enter_user_namespace_if_needed`](crate::enter_user_namespace_if_needed).
+    /// Without `CAP_SYS_ADMIN`; see [`enter_user_namespace_if_needed`](crate::enter_user_namespace_if_needed). If no more of them
+    /// are allowed (clone(2), ENOSPC).
     pub fn create() -> Result<Namespace, LabError> {
         let namespace = on_thread(|| {
-            sys::unshare(libc::CLONE_NEWNET).step(|| {
-                "make a network namespace (run as root, or enter a user namespace first)".into()
-            })?;
+            sys::unshare(libc::CLONE_NEWNET).map_err(refused)?;
             Namespace::current()
         })?;
         namespace.set_up("lo")?;
@@ -226,5 +233,14 @@ pub(crate) mod tests {
         assert_eq!(Some(own.inode()), own_inode());
         assert_eq!(own.run(own_inode).unwrap(), Some(own.inode()));
         assert_eq!(Namespace::current().unwrap().id(), own.id());
+    }
+
+    /// The kernel calls a limit that is reached "No space left on device".
+    #[test]
+    fn a_limit_on_namespaces_is_told_as_one() {
+        let told = |errno| refused(std::io::Error::from_raw_os_error(errno)).to_string();
+        let limit = told(libc::ENOSPC);
+        assert!(limit.contains("max_net_namespaces") && !limit.contains("device"), "{limit}");
+        assert!(told(libc::EPERM).contains("run as root"));
     }
 }

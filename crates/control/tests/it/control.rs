@@ -175,7 +175,7 @@ fn silent_clients_do_not_keep_others_out() {
         let until = std::time::Instant::now() + Duration::from_secs(40);
         while std::time::Instant::now() < until {
             match run.client().get("/v1/path") {
-                Err(ControlError::Silent(_)) => {}
+                Err(ControlError::Silent { .. }) => {}
                 other => return other.map(|value| value["delay"].clone()).unwrap(),
             }
         }
