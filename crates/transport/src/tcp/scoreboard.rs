@@ -134,9 +134,11 @@ impl Scoreboard {
         }
     }
 
+    #[inline]
     fn counted(&self) -> Option<&Counted> {
         self.extras.as_ref()?.counted.as_ref()
     }
+    #[inline]
     fn sampling(&mut self) -> Option<&mut Sampling> {
         self.extras.as_mut()?.sampling.as_deref_mut()
     }
@@ -154,10 +156,12 @@ impl Scoreboard {
         self.next - self.una
     }
     /// The same in the window's measure: FlightSize of RFC 5681.
+    #[inline]
     pub fn flight_size(&self) -> u64 {
         self.measured(self.outstanding(), self.records.len() as u64)
     }
     /// Pipe of RFC 6675, in the window's measure.
+    #[inline]
     pub fn in_flight(&self) -> u64 {
         self.flight_size() - self.arrived - self.lost
     }
@@ -167,6 +171,7 @@ impl Scoreboard {
         self.counted().map_or(octets, |counted| segments * u64::from(counted.unit.get()))
     }
     /// Puts what an acknowledgement took out in the window's measure. Part of a segment is nothing where segments count.
+    #[inline]
     pub fn convert(&self, taken: &mut Taken) {
         let (acked, delivered) = taken.segments;
         taken.acked = self.measured(taken.acked, acked.into());
