@@ -85,8 +85,13 @@ fn writes_of_several_sizes_over_tcp_do_not_share_a_rate() {
 #[test]
 fn a_short_test_counts_what_the_host_still_holds() {
     let path = "[[link]]\nbetween = ['a', 'b']\nrate = '256kbit/s'\ndelay = '70ms'\nlimit = '64kB'";
-    let writes = "kind = 'timed-transfer'\nsizes = [4096]\nduration = '10s'\ntransport = { kind = 'tcp', window = 65535 }";
-    agree(path, writes, &[Figure::Write(4096)]);
+    for congestion in ["cubic", "reno"] {
+        let writes = format!(
+            "kind = 'timed-transfer'\nsizes = [4096]\nduration = '10s'\n\
+             transport = {{ kind = 'tcp', window = 65535, congestion = '{congestion}' }}"
+        );
+        agree(path, &writes, &[Figure::Write(4096)]);
+    }
 }
 
 /// One block under way over three lines of cells waits for a slot at each of them, and its answer does too.

@@ -19,9 +19,9 @@ pub struct Line {
     pub buffer: f64,
     /// From the beginning of a segment to its ACK, without queue.
     pub round: f64,
-    /// How much shorter that of the first block's segments is, and how much longer the block, because they are short.
+    /// By how much that of the first block's segments is less, if they are short.
     pub sooner: f64,
-    /// The latter.
+    /// By how much their headers make that block longer.
     pub longer: f64,
     /// Segments that an ACK stands for: twice as many come at once.
     pub acked: f64,

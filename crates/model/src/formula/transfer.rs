@@ -39,9 +39,9 @@ pub struct Transfer {
     pub unscaled: f64,
     /// Seconds of a round trip without queue.
     pub round: f64,
-    /// Seconds by which that of the first block's segments is shorter, and by which the block is longer, because they are short.
+    /// Seconds by which that of the first block's segments is less, if they are short.
     pub sooner: f64,
-    /// The latter, on the whole line.
+    /// Seconds of the whole line by which their headers make that block longer.
     pub longer: f64,
     /// Connections that begin together, and the seconds from one beginning to the next.
     pub flows: u32,

@@ -1,7 +1,7 @@
 //! Transfers one after the other on one connection: what the first of them take longer, until the window holds one.
 
 use super::beginning::Beginning;
-use super::first::Segments;
+use super::first::{Segments, held_back};
 use super::flow::Greedy;
 use super::times::Before;
 
@@ -35,7 +35,9 @@ impl Growing {
     pub fn longer(&self, flow: &Greedy<'_>, bytes: u64) -> Longer {
         let grown = self.grown(flow, bytes);
         let mut found = Longer { transfers: 0, mean: 0.0 };
-        let (mut window, mut sum) = (f64::from(flow.tcp.first), 0.0);
+        // Acknowledgements that the receiver holds back of segments that are alone are waited for once, by the first transfer.
+        let [_, alone, _] = held_back(flow, bytes).unwrap_or_default();
+        let (mut window, mut sum) = (f64::from(flow.tcp.first), alone.as_secs_f64());
         while found.transfers < self.transfers {
             let latency = self.new.latency_from(flow, bytes, Some(window));
             let more = latency.slow + latency.rest - grown;
@@ -48,12 +50,10 @@ impl Growing {
             sum += more * f64::from(times);
             window = after(flow, bytes, window);
         }
-        found.mean = sum / f64::from(self.transfers.max(1));
-        found
+        let transfers = found.transfers.max(u32::from(!alone.is_zero()));
+        Longer { transfers, mean: sum / f64::from(self.transfers.max(1)) }
     }
-}
 
-impl Growing {
     /// Seconds that a transfer of `bytes` takes, up to the end of its last segment at the bottleneck, with the largest window.
     pub fn grown(&self, flow: &Greedy<'_>, bytes: u64) -> f64 {
         let all = Segments::of(flow, bytes, u64::MAX);

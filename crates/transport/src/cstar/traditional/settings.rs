@@ -7,7 +7,8 @@ use trunkline_core::Span;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraditionalSettings {
     /// A frame acknowledges all events before its own, as in the report. That is wrong of a program that sends under an
-    /// event before it has received all before: what it still asks for is then gone, and the run ends. Else only those that its node says it has received whole.
+    /// event before it has received all before: what it still asks for is then gone, and the run ends. Else only those that
+    /// its node says it has received whole.
     pub infer: bool,
     /// Frames that the adapter holds for repetition; what is not acknowledged by then is copied to memory. With 0 each is
     /// copied as it is sent (TR 94-14 §6.1: an adapter with one buffer).
