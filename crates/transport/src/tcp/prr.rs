@@ -11,12 +11,15 @@ pub struct Prr {
     out: u64,
     /// sndcnt, less what has been sent of it.
     room: u64,
+    /// Octets of the whole numbers that sndcnt is rounded up to.
+    unit: u64,
 }
 
 impl Prr {
-    /// Recovery begins.
-    pub fn begin(outstanding: u64) -> Prr {
-        Prr { outstanding: outstanding.max(1), ..Prr::default() }
+    /// Recovery begins. What goes out is counted in `unit`s of so many octets: a segment where segments count
+    /// (Linux), 1 where octets do.
+    pub fn begin(outstanding: u64, unit: u32) -> Prr {
+        Prr { outstanding: outstanding.max(1), unit: u64::from(unit.max(1)), ..Prr::default() }
     }
 
     /// The octets that may go out before the next acknowledgement.
@@ -38,7 +41,8 @@ impl Prr {
         self.room = if in_flight > target {
             let due = u128::from(self.delivered) * u128::from(target);
             let due = due.div_ceil(u128::from(self.outstanding));
-            u64::try_from(due).unwrap_or(u64::MAX).saturating_sub(self.out)
+            let due = u64::try_from(due).unwrap_or(u64::MAX);
+            due.checked_next_multiple_of(self.unit).unwrap_or(due).saturating_sub(self.out)
         } else {
             let limit = unspent.max(delivered) + if safe { u64::from(mss) } else { 0 };
             (target - in_flight).min(limit)
@@ -53,7 +57,7 @@ mod tests {
     /// RFC 6937 §3.1's first example: one loss, 20 segments outstanding, window to be halved.
     #[test]
     fn one_loss_sends_one_segment_for_every_other_acknowledgement() {
-        let mut prr = Prr::begin(20);
+        let mut prr = Prr::begin(20, 1);
         let (mut in_flight, mut sent) = (19, 0);
         for ack in 1..=18u64 {
             in_flight -= 1;
@@ -70,9 +74,26 @@ mod tests {
         assert_eq!((sent, in_flight), (9, 10));
     }
 
+    /// Half a segment is due for the first acknowledgement, and no segment is sent in halves.
+    #[test]
+    fn where_segments_count_a_part_of_one_is_a_whole_one() {
+        let rooms = |unit| {
+            let mut prr = Prr::begin(20_000, unit);
+            let room = |ack: u64| {
+                prr.acked(1000, 19_000 - 500 * ack, 10_000, 1000, true);
+                let goes = prr.room() / 1000 * 1000;
+                prr.sent(goes);
+                (prr.room() + goes, goes)
+            };
+            (1..=4).map(room).collect::<Vec<_>>()
+        };
+        assert_eq!(rooms(1), [(500, 0), (1000, 1000), (500, 0), (1000, 1000)]);
+        assert_eq!(rooms(1000), [(1000, 1000), (0, 0), (1000, 1000), (0, 0)]);
+    }
+
     #[test]
     fn after_many_losses_it_starts_slowly_up_to_the_target() {
-        let mut prr = Prr::begin(20);
+        let mut prr = Prr::begin(20, 1);
         let mut in_flight = 4;
         let mut spare = Vec::new();
         for _ in 0..4 {

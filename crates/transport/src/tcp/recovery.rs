@@ -171,9 +171,10 @@ impl<B: Payload> Sender<B> {
         self.reduced_until = self.recover;
         self.cwr = context.agreed.says_reduced();
         let outstanding = self.board.flight_size();
+        let unit = if context.settings.counts_segments { context.agreed.mss } else { 1 };
         self.prr = self
             .reduces_by_rate(context.agreed, context.settings)
-            .then(|| Box::new(Prr::begin(outstanding)));
+            .then(|| Box::new(Prr::begin(outstanding, unit)));
         self.force = true;
         self.restarted = false;
     }

@@ -165,15 +165,12 @@ impl<B: Payload> Sender<B> {
         (self.board.in_flight() + self.board.arrived()).saturating_sub(counted)
     }
 
-    /// The octets that the congestion window lets go out now. Where segments count there is room for a whole one or for
-    /// none.
+    /// The octets that the congestion window lets go out now.
     pub(super) fn room(&self, agreed: &Agreed, settings: &Settings) -> u64 {
-        let room = match self.prr.as_ref().filter(|_| self.phase == Phase::Recovery) {
+        match self.prr.as_ref().filter(|_| self.phase == Phase::Recovery) {
             Some(prr) => prr.room(),
             None => self.control.window().saturating_sub(self.in_flight(agreed.mss, settings)),
-        };
-        let part = if settings.counts_segments { room % u64::from(agreed.mss.max(1)) } else { 0 };
-        room - part
+        }
     }
 
     /// Whether PRR says what goes out during recovery. It wants SACK or what stands for it, and a window that shrinks
