@@ -4,6 +4,10 @@ use crate::{foreign, output, signals};
 use clap::error::ErrorKind;
 use std::fmt;
 
+/// In whatever error it stands, the limit of this process's open files is behind it (EMFILE).
+const TOO_MANY_FILES: &str = "(os error 24)";
+const MORE_FILES: &str = "raise the limit, the hard one too: `ulimit -n 65536`, as root";
+
 /// The reason why a verb did not do what it was asked to.
 #[derive(Debug)]
 pub struct Failure {
@@ -70,8 +74,11 @@ impl Failure {
 
     /// Says the line, if there is one, and gives the exit status.
     pub fn report(self) -> u8 {
-        if !self.message.is_empty() {
-            output::tell(&self.message);
+        let limited = self.message.contains(TOO_MANY_FILES) && !self.message.contains("ulimit");
+        match self {
+            _ if limited => output::tell(format_args!("{}; {MORE_FILES}", self.message)),
+            _ if self.message.is_empty() => {}
+            _ => output::tell(&self.message),
         }
         self.status
     }

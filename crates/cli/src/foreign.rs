@@ -100,7 +100,11 @@ const VERBS: [(&str, &str, &str); 52] = [
         "a directory with a study.toml (docs/studies.md), then trunkline study run DIR",
     ),
     ("", "add", "trunkline shell --delay 50ms -- PROGRAM, or trunkline bridge A B --delay 50ms"),
-    ("", "check", "trunkline doctor"),
+    (
+        "",
+        "check",
+        "trunkline predict FILE, which reads a scenario and runs nothing, or trunkline doctor for this machine",
+    ),
     ("", "client", "trunkline probe bulk HOST"),
     ("", "del", "Ctrl-C where the path runs: it takes everything down"),
     ("", "emu", "trunkline run FILE --engine emu, or trunkline shell -- PROGRAM"),

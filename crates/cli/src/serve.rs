@@ -5,11 +5,11 @@ use crate::failure::Failure;
 use crate::output::{self, counted};
 use crate::probe::Window;
 use crate::signals;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use trunkline_core::{Rate, Size, Span};
+use trunkline_netns::raise_open_files;
 use trunkline_probe::server::{IpNet, Options, Server, network};
 use trunkline_probe::wire::PORT;
 use trunkline_probe::{Key, ProbeError};
@@ -118,7 +118,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         congestion: args.congestion.clone(),
         ..Options::at(args.bind.at(args.port))
     };
-    open_files();
+    // Each connection is one.
+    raise_open_files();
     let (sender, signal) = channel();
     signals::watch(move |number| sender.send(number).is_ok())?;
     let server = Server::start(options).map_err(failure)?;
@@ -143,14 +144,6 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         seen.late_datagrams,
         seen.garbage_datagrams
     ))
-}
-
-/// Lets this process have as many files as the system lets it: each connection is one.
-fn open_files() {
-    let limit = getrlimit(Resource::Nofile);
-    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
-        tracing::debug!(%error, "the limit of open files stays as it is");
-    }
 }
 
 /// The failure with its exit status.

@@ -5,7 +5,6 @@ use crate::clock;
 use crate::end::{End, Want};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::Timespec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,7 +14,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use trunkline_core::{Span, Time};
-use trunkline_netns::{Namespace, prefer_thread};
+use trunkline_netns::{Namespace, prefer_thread, raise_open_files};
 
 /// A thread whose application waits for a time sets its alarm earlier by what waking has taken of late and
 /// this much, and looks at the clock for the rest.
@@ -69,11 +68,7 @@ impl HostThreads {
     /// No threads yet: each starts with the first flow of its host. The process may from now on open as
     /// many files as the system lets it.
     pub fn new() -> HostThreads {
-        let limit = getrlimit(Resource::Nofile);
-        if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })
-        {
-            tracing::debug!(%error, "the limit of open files stays as it is");
-        }
+        raise_open_files();
         HostThreads::default()
     }
 

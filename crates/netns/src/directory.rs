@@ -50,23 +50,23 @@ fn places(uid: u32, session: Option<PathBuf>, home: Option<PathBuf>) -> Vec<Path
 /// The directory for a new run of this user: the first place that is this user's alone, or can be made so.
 ///
 /// # Errors
-/// With the reason for the first place, if there is none.
+/// With the reason for each place, if there is none.
 pub fn runtime_dir() -> Result<PathBuf, LabError> {
     first(&runtime_dirs())
 }
 
 fn first(places: &[PathBuf]) -> Result<PathBuf, LabError> {
-    let mut reason = None;
+    let mut reasons = Vec::new();
     for place in places {
         match make_way(place).and_then(|()| secure(place)) {
             Ok(()) => return Ok(place.clone()),
-            Err(error) => {
-                tracing::debug!(%error, "another place is looked for");
-                reason.get_or_insert(error);
-            }
+            Err(error) => reasons.push(error),
         }
     }
-    Err(reason.unwrap_or(LabError::RuntimeDirectory { path: "/run/trunkline".into() }))
+    Err(match reasons.len() {
+        1 => reasons.remove(0),
+        _ => LabError::NoRuntimeDirectory { reasons },
+    })
 }
 
 /// In the own home, what is above the directory may be missing too.
@@ -178,7 +178,9 @@ mod tests {
         fs::remove_dir_all(&base).unwrap();
         assert_eq!(found.unwrap(), home);
         assert_eq!(mode.unwrap(), 0o700);
-        assert!(refused.contains("open") && refused.contains("0700"), "{refused}");
+        let told = ["open", "link", "file", "none/there"].map(|place| refused.contains(place));
+        assert_eq!(told, [true; 4], "{refused}");
+        assert!(refused.contains("XDG_RUNTIME_DIR") && refused.contains("0700"), "{refused}");
     }
 
     #[test]

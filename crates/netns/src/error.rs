@@ -75,6 +75,20 @@ pub enum LabError {
         /// The directory.
         path: String,
     },
+    /// No place for the directory of run states is of use.
+    #[error(
+        "no directory for what runs write down: {}; make one of these work, or name another directory in XDG_RUNTIME_DIR",
+        listed(.reasons)
+    )]
+    NoRuntimeDirectory {
+        /// What is wrong with each place.
+        reasons: Vec<LabError>,
+    },
+}
+
+/// The reasons in one line.
+fn listed(reasons: &[LabError]) -> String {
+    reasons.iter().map(LabError::to_string).collect::<Vec<_>>().join("; ")
 }
 
 impl LabError {

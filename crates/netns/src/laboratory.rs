@@ -4,7 +4,7 @@
 //!  host ── device pair ── middle (the emulator's ends; nobody lives here) ── device pair ── host
 //! ```
 
-use crate::{End, LabError, Mac, Namespace, create_veth, kill_processes_in};
+use crate::{End, LabError, Mac, Namespace, create_veth, kill_processes_in, raise_open_files};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -21,11 +21,13 @@ pub struct Laboratory {
 }
 
 impl Laboratory {
-    /// A middle without hosts. It has no voice of its own: IPv6 would speak by itself.
+    /// A middle without hosts. It has no voice of its own: IPv6 would speak by itself. The process may from now on open
+    /// as many files as the system lets it.
     ///
     /// # Errors
     /// If no namespace can be had, for want of permission as a rule.
     pub fn new() -> Result<Laboratory, LabError> {
+        raise_open_files();
         let middle = Namespace::create()?;
         middle.set_sysctl("net/ipv6/conf/default/disable_ipv6", "1")?;
         Ok(Laboratory { middle, hosts: Vec::new(), devices: Vec::new() })

@@ -2,7 +2,9 @@
 #![allow(unsafe_code)]
 
 use crate::error::Step;
-use crate::{LabError, Namespace, NamespaceId, Privilege, Replacements, namespace, sys};
+use crate::{
+    LabError, Namespace, NamespaceId, Privilege, Replacements, namespace, open_files, sys,
+};
 use std::ffi::{CStr, CString};
 use std::fs;
 use std::io;
@@ -64,6 +66,8 @@ struct Entry {
     parent: u32,
     die_with_parent: bool,
     files: Replacements,
+    /// How many files it may have open, if not as many as this process.
+    open_files: Option<libc::rlimit>,
     /// Files and what to write into them.
     maps: Option<[(&'static CStr, CString); 3]>,
 }
@@ -72,7 +76,8 @@ impl Entry {
     fn new(network: RawFd, options: SpawnOptions) -> Entry {
         let die_with_parent = options.die_with_parent;
         let maps = options.identity.and_then(maps);
-        Entry { network, parent: std::process::id(), die_with_parent, files: options.files, maps }
+        let (parent, open_files) = (std::process::id(), open_files::before());
+        Entry { network, parent, die_with_parent, files: options.files, open_files, maps }
     }
 
     fn apply(&self) -> io::Result<()> {
@@ -80,6 +85,7 @@ impl Entry {
         let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(self.network) };
         sys::enter_network(fd)?;
         self.files.apply()?;
+        self.open_files.iter().try_for_each(sys::set_open_files_limit)?;
         if let Some(maps) = &self.maps {
             sys::unshare(libc::CLONE_NEWUSER)?;
             maps.iter().try_for_each(|(path, text)| write_raw(path, text))?;

@@ -46,6 +46,20 @@ pub(crate) fn address_space(bytes: usize) -> io::Result<()> {
     check(unsafe { libc::munmap(place, bytes) }).map(drop)
 }
 
+/// How many files this process may have open.
+pub(crate) fn open_files_limit() -> io::Result<libc::rlimit> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes just that structure.
+    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
+    Ok(limit)
+}
+
+/// Sets how many files this process may have open. Takes no lock and allocates nothing.
+pub(crate) fn set_open_files_limit(limit: &libc::rlimit) -> io::Result<()> {
+    // SAFETY: the kernel reads just that structure.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, limit) }).map(drop)
+}
+
 /// A socket that is closed on exec.
 pub(crate) fn socket(family: i32, kind: i32, protocol: i32) -> io::Result<OwnedFd> {
     // SAFETY: takes no pointers; the new descriptor is owned by nobody else.

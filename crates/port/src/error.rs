@@ -34,7 +34,7 @@ pub enum PortError {
     },
     /// The device was removed or moved to another namespace (ENODEV, ENXIO). The port is of no more use.
     #[error(
-        "device '{device}' is gone (removed or moved away): start anew when there is one by that name again"
+        "device '{device}' is gone, and with it the run's way: something removed it or moved it to another namespace; start the run anew"
     )]
     Gone {
         /// The device.

@@ -1,6 +1,6 @@
 //! A run's changes to the machine, all of which are undone when the run has ended, however it ended.
 
-use crate::support::{Host, Running, files_of, installed};
+use crate::support::{Host, Outcome, Running, files_of, installed, is_forbidden, skipped};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fs;
@@ -182,9 +182,10 @@ const ABORTED: i32 = 6;
 /// A laboratory under each of these limits of ulimit, and the start of the next one, which sweeps.
 ///
 /// From `enough` on a process must not be aborted: what it needs for itself, and not for the path, it has then.
-fn start_under(limit: &str, enough: u32, values: impl IntoIterator<Item = u32>) {
+fn start_under(limit: &str, enough: u32, values: impl IntoIterator<Item = u32>) -> Vec<Outcome> {
     let host = Host::alone();
-    let Some(namespace) = host.separate() else { return };
+    let mut outcomes = Vec::new();
+    let Some(namespace) = host.separate() else { return outcomes };
     let _neighbours = Neighbours::build(namespace);
     let before = settings(namespace);
     for value in values {
@@ -202,7 +203,9 @@ fn start_under(limit: &str, enough: u32, values: impl IntoIterator<Item = u32>) 
             host.assert_nothing_left(pid);
         }
         assert_eq!(changed(&before, &settings(namespace)), [""; 0], "{value}: {outcome:#?}");
+        outcomes.push(outcome);
     }
+    outcomes
 }
 
 #[test]
@@ -213,5 +216,22 @@ fn too_little_memory_is_said_and_leaves_nothing() {
 
 #[test]
 fn too_few_files_leave_nothing() {
-    start_under("n", 0, (12..60).step_by(3));
+    let outcomes = start_under("n", 0, (12..60).step_by(3));
+    for outcome in outcomes.iter().filter(|it| !it.status.success()) {
+        assert!(outcome.complaint().contains("ulimit -n 65536"), "{outcome:#?}");
+    }
+}
+
+#[test]
+fn a_limit_of_open_files_that_may_be_raised_is_no_limit() {
+    let host = Host::beside();
+    let script = format!("ulimit -Sn 24; exec {} \"$@\"", env!("CARGO_BIN_EXE_trunkline"));
+    let mut command = Command::new("sh");
+    command.args(["-c", &script, "sh", "shell", "--best-effort", "--", "sh", "-c", "ulimit -Sn"]);
+    let outcome = host.start_command(command).finish();
+    if is_forbidden(&outcome.stderr) {
+        return skipped(&outcome.stderr);
+    }
+    assert!(outcome.status.success(), "{outcome:#?}");
+    assert_eq!(outcome.stdout.trim(), "24", "the program's own limit is as it was");
 }

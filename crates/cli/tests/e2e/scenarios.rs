@@ -30,7 +30,13 @@ fn path(home: &tempfile::TempDir, name: &str) -> String {
 }
 
 fn succeeds(arguments: &[&str]) -> Outcome {
-    let outcome = Host::beside().run(arguments);
+    succeeds_in(&Host::beside(), arguments)
+}
+
+/// The same in a turn that goes on: who gave it up between many short runs would keep those that wait to be paired or
+/// alone waiting before each of them.
+fn succeeds_in(host: &Host, arguments: &[&str]) -> Outcome {
+    let outcome = host.run(arguments);
     assert!(outcome.status.success(), "{arguments:?}: {outcome:#?}");
     outcome
 }
@@ -91,8 +97,9 @@ fn files(directory: &str) -> BTreeMap<String, Vec<u8>> {
 
 #[test]
 fn every_example_runs_in_both_engines() {
+    let host = Host::beside();
     for file in examples() {
-        let outcome = succeeds(&["run", &file]);
+        let outcome = succeeds_in(&host, &["run", &file]);
         assert!(outcome.stdout.contains("sim (against model)"), "{file}: {}", outcome.stdout);
         // How far it is, a slow machine is told: that is no complaint.
         let mut complaints = outcome.stderr.lines().filter(|it| !it.starts_with("trunkline: ["));
@@ -102,9 +109,10 @@ fn every_example_runs_in_both_engines() {
 
 #[test]
 fn every_example_is_predicted_or_says_why_not() {
+    let host = Host::beside();
     for file in examples() {
-        let text = succeeds(&["predict", &file]).stdout;
-        let json = succeeds(&["predict", &file, "--json"]).statement_of_all();
+        let text = succeeds_in(&host, &["predict", &file]).stdout;
+        let json = succeeds_in(&host, &["predict", &file, "--json"]).statement_of_all();
         for cell in json["cells"].as_array().unwrap() {
             let (found, notes) = (&cell["predictions"], &cell["notes"]);
             assert!(found.as_array().unwrap().len() + notes.as_array().unwrap().len() > 0);

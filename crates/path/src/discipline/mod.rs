@@ -80,7 +80,8 @@ pub trait Discipline<P: Metered> {
     /// Takes `packet` in, or drops it or others into `drops`.
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>);
 
-    /// What the line sends next: a whole packet, or a quantum of one. `None` when nothing waits.
+    /// What the line sends next: a whole packet, or a quantum of one. `None` when nothing waits, or nothing any more
+    /// because it was all given up, and from a discipline that [`holds`](Discipline::holds) before its time.
     fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Option<Service<P>>;
 
     /// What waits now.

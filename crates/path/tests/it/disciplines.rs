@@ -206,9 +206,12 @@ impl Books {
         let service = self.discipline.dequeue(self.now, &mut self.drops);
         self.settle_drops();
         let held = self.discipline.next_ready().is_some_and(|ready| ready > self.now);
-        let idle = before == Backlog::default();
-        let right =
-            if service.is_none() { idle || (self.discipline.holds() && held) } else { !idle };
+        let idle = |waits| waits == Backlog::default();
+        // It may have given up all that waited.
+        let right = match service {
+            None => idle(self.backlog()) || (self.discipline.holds() && held),
+            Some(_) => !idle(before),
+        };
         assert!(right, "{}: {service:?} of {before:?}", self.text);
         let service = service?;
         match &service.packet {
