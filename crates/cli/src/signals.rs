@@ -8,9 +8,28 @@ use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// The signals that ask for an end.
 const ALL: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+
+/// The same signal so soon after itself is its echo: timeout(1) sends one to its program, and then to its process group.
+const ECHO: Duration = Duration::from_millis(100);
+
+/// The last signal that was no echo, and when it came.
+#[derive(Default)]
+struct Last(Option<(i32, Instant)>);
+
+impl Last {
+    /// Whether `signal`, which comes now, is an echo; if not, it is the last from now on.
+    fn echoes(&mut self, signal: i32, now: Instant) -> bool {
+        let echo = self.0.is_some_and(|(it, at)| it == signal && now.duration_since(at) < ECHO);
+        if !echo {
+            self.0 = Some((signal, now));
+        }
+        echo
+    }
+}
 
 /// The exit status of a command that a signal has ended, as shells tell it.
 pub fn status(signal: i32) -> i32 {
@@ -37,14 +56,16 @@ impl Caught {
         self.0.pending().next()
     }
 
-    /// Calls `act` for each, on a thread of its own, for as long as it says to go on.
+    /// Calls `act` for each, on a thread of its own, for as long as it says to go on. The echo of one is left out: often
+    /// a second one means more.
     ///
     /// # Errors
     /// If no thread can be started.
     pub fn watch(mut self, mut act: impl FnMut(i32) -> bool + Send + 'static) -> io::Result<()> {
         trunkline_netns::thread("signals")?.spawn(move || {
+            let mut last = Last::default();
             for signal in &mut self.0 {
-                if !act(signal) {
+                if !last.echoes(signal, Instant::now()) && !act(signal) {
                     return;
                 }
             }
@@ -99,4 +120,18 @@ pub fn flag() -> io::Result<Flag> {
         flag::register(signal, Arc::clone(&flag.raised))?;
     }
     Ok(flag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_echo_comes_at_once_and_is_of_the_same_signal() {
+        let (start, mut last) = (Instant::now(), Last::default());
+        let mut echoes = |signal, after| last.echoes(signal, start + Duration::from_millis(after));
+        assert!(!echoes(SIGTERM, 0) && echoes(SIGTERM, 1) && echoes(SIGTERM, 99));
+        assert!(!echoes(SIGTERM, 100), "a second one");
+        assert!(!echoes(SIGINT, 101) && !echoes(SIGTERM, 102), "another one");
+    }
 }
