@@ -3,6 +3,7 @@
 
 mod beginning;
 mod bulk;
+mod cautions;
 mod company;
 mod connection;
 mod crowd;
@@ -11,6 +12,7 @@ mod first;
 mod flow;
 mod growing;
 mod message;
+mod meter;
 mod rivals;
 mod share;
 mod times;

@@ -5,6 +5,7 @@ use super::bulk::{BALANCE, WINDOW};
 use super::first::{Segments, held_back};
 use super::flow::{Greedy, acknowledgement};
 use super::growing::Growing;
+use super::meter::Meter;
 use super::share::{Flows, Regime, Share};
 use crate::formula::transfer::Latency;
 use crate::group::writes;
@@ -19,7 +20,7 @@ use trunkline_scenario::{Network, Workload};
 const CONFIRMATION: u32 = 4;
 /// Segments that a send buffer holds at least (Linux, `tcp_sndbuf_expand`).
 const LEAST_BUFFER: f64 = 20.0;
-const SLOW_START: &str = "RFC 5681 §3.1; Cardwell, Savage, Anderson 2000 §2.2";
+pub(super) const SLOW_START: &str = "RFC 5681 §3.1; Cardwell, Savage, Anderson 2000 §2.2";
 
 /// What was on the way before a transfer.
 pub(super) enum Before {
@@ -91,14 +92,10 @@ pub(super) fn times(
         Workload::TimedTransfer { duration, .. } => {
             vec![(flow.write, What::Interval, interval(flow, share, *duration, before))]
         }
-        Workload::Greedy { interval, .. } => {
-            let bytes = u128::from(share.rate.millibytes_per_second())
-                * u128::from(interval.as_nanos())
-                / (1_000 * crate::throughput::SECOND);
-            let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-            vec![(bytes, What::Amount, waiting(flow, share, *interval))]
+        _ => {
+            let meter = Meter::of(workload, flow, share, before);
+            meter.iter().map(|meter| meter.amount(flow, share)).collect()
         }
-        _ => Vec::new(),
     }
 }
 
@@ -191,7 +188,7 @@ fn window(flow: &Greedy<'_>, share: &Share) -> f64 {
     bytes_per_second(share) * (flow.round_trip + share.queue).as_secs_f64()
 }
 
-fn bytes_per_second(share: &Share) -> f64 {
+pub(super) fn bytes_per_second(share: &Share) -> f64 {
     share.rate.millibytes_per_second() as f64 / 1e3
 }
 
@@ -351,7 +348,7 @@ fn storing(terms: &mut Terms, workload: &Workload, flow: &Greedy<'_>) {
 }
 
 /// So long at the connection's rate, booked where it is held back.
-fn waiting(flow: &Greedy<'_>, share: &Share, span: Span) -> Terms {
+pub(super) fn waiting(flow: &Greedy<'_>, share: &Share, span: Span) -> Terms {
     let mut terms = Terms::default();
     let (place, cause) = limiting_place(flow, share);
     terms.add(

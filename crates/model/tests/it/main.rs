@@ -7,6 +7,7 @@ mod costs;
 mod drawn_media;
 mod drawn_paced;
 mod ends;
+mod growing;
 mod media;
 mod media_beside;
 mod messages;
