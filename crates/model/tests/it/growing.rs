@@ -26,7 +26,7 @@ fn amounts(net: &Scenario) -> (f64, f64) {
     assert_eq!(ours.value.time(), Some(Span::from_millis(500)), "its terms sum to the interval");
     let run = trunkline_sim::run(net).unwrap();
     let samples = &run.traffic[0].samples;
-    let bytes: u64 = samples.iter().map(|it| u64::from(it.size)).sum();
+    let bytes: u64 = samples.iter().map(|it| it.size).sum();
     (ours.size as f64, bytes as f64 / samples.len() as f64)
 }
 
