@@ -46,11 +46,11 @@ pub(crate) fn predict(
     };
     let size = throughput_size(&traffic.workload, flow);
     add(size, What::Throughput, Figure::Rate(share.rate), limits(network, flow, share));
-    if let Regime::Standing(_) = share.regime {
+    if matches!(share.regime, Regime::Standing(_)) && fills(flows, share) {
         let term = standing(network, flows, shares, share);
         add(flow.tcp.window, What::StandingQueue, Figure::Time(share.queue), vec![term]);
     }
-    if let Some(term) = mean_queue(network, flow, share) {
+    if let Some(term) = mean_queue(network, flow, share).filter(|_| fills(flows, share)) {
         add(flow.tcp.window, What::MeanQueue, Figure::Time(share.queue), vec![term]);
     }
     let before = Before::of(network, flows, shares, (first, joins));
@@ -155,6 +155,16 @@ fn mean_queue(network: &Network<'_>, flow: &Greedy<'_>, share: &Share) -> Option
         value: Figure::Time(share.queue),
         source,
     })
+}
+
+/// Whether the users of a connection's line have enough to send for its queue.
+fn fills(flows: &Flows<'_>, share: &Share) -> bool {
+    match share.regime {
+        Regime::Overflow(at, _) | Regime::Standing(at) | Regime::Stage(at) => {
+            share.queue <= flows.drains_in(at).scaled(1, 2)
+        }
+        Regime::Window | Regime::Loss => true,
+    }
 }
 
 fn standing(network: &Network<'_>, flows: &[Greedy<'_>], shares: &[Share], share: &Share) -> Term {

@@ -32,8 +32,8 @@ pub(crate) struct Greedy<'a> {
     pub tcp: Connection,
     /// User bytes of each system write.
     pub write: u64,
-    /// User bytes of a transfer, if it has an end.
-    bytes: u64,
+    /// User bytes of a transfer; `u64::MAX` if it has no end.
+    pub bytes: u64,
     /// From the beginning of a full segment to its ACK, on an empty path.
     pub round_trip: Span,
     /// The probability that one of the path's lines loses a segment.

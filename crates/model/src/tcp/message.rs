@@ -13,7 +13,7 @@ use crate::medium::{self, conversation, phase_note};
 use crate::message::{Terms, behind_answers};
 use crate::prediction::{Figure, Prediction, What};
 use crate::talk::Talk;
-use crate::tcp::share::{Regime, Share};
+use crate::tcp::share::{Flows, Regime, Share};
 use crate::way::{Resource, Way, burst};
 use std::collections::BTreeSet;
 use trunkline_core::{Cause, Span};
@@ -232,7 +232,8 @@ fn beside<'a>(
     if transfers {
         let rivals = known.rivals(index);
         let rivals = rivals.as_ref().as_ref().map_err(String::clone)?;
-        queues(network, rivals.shares.as_ref().map_err(String::clone)?, &mut loaded)?;
+        let shares = rivals.shares.as_ref().map_err(String::clone)?;
+        queues(network, (&rivals.flows, shares), &mut loaded)?;
         notes.push(Note::of_traffic(
             &network.scenario().traffic[index].name,
             NoteKind::Assumed,
@@ -243,14 +244,18 @@ fn beside<'a>(
 }
 
 /// Puts the mean queues of full lines where the flow meets them.
-fn queues(network: &Network<'_>, transfers: &[Share], loaded: &mut Flow<'_>) -> Result<(), String> {
-    for share in transfers {
+fn queues(
+    network: &Network<'_>,
+    (flows, shares): (&Flows<'_>, &[Share]),
+    loaded: &mut Flow<'_>,
+) -> Result<(), String> {
+    for share in shares {
         match share.regime {
             Regime::Window | Regime::Loss => {}
             Regime::Standing(resource) | Regime::Overflow(resource, _)
                 if !serves_in_turn(network, resource) =>
             {
-                wait(loaded, resource, share.queue);
+                wait(loaded, resource, share.queue.min(flows.drains_in(resource).scaled(1, 2)));
             }
             Regime::Stage(_) | Regime::Standing(_) | Regime::Overflow(..) => {
                 return Err("waiting for transfers at a stage that serves them in turn".into());

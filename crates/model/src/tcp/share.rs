@@ -68,6 +68,13 @@ impl<'a> Flows<'a> {
         self.users.get(&resource).map_or(&[], Vec::as_slice)
     }
 
+    /// How long a stage has to do with one transfer of each of its users: no queue before it is longer.
+    pub fn drains_in(&self, resource: Resource) -> Span {
+        let users = self.users(resource).iter().map(|&user| &self.list[user]);
+        // Spans saturate.
+        users.fold(Span::ZERO, |sum, it| sum + it.capacity(resource).time_for(it.bytes))
+    }
+
     /// The number of a traffic's first connection.
     pub fn first_of(&self, traffic: usize) -> Option<usize> {
         self.first.get(&traffic).copied()

@@ -159,6 +159,34 @@ fn a_call_does_not_wait_behind_what_is_served_in_turn() {
     }
 }
 
+/// Of 20 kB no more than 16 ms of a line of 10 Mbit/s can wait, whatever its buffer holds; half of it in the mean.
+#[test]
+fn a_call_waits_for_no_more_than_a_transfer_has() {
+    let predicted = |discipline: &str, bytes| {
+        let discipline = discipline.parse().unwrap();
+        let mut net =
+            download(&LinkSpec { discipline, ..link(10_000_000, Span::from_micros(100)) });
+        net.traffic[0].workload = Workload::Bulk {
+            bytes: Size::from_bytes(bytes),
+            repeat: 1,
+            write: 1460,
+            confirm: true,
+        };
+        let tcp = net.traffic[0].transport.clone();
+        net.traffic.push(traffic("call", ("a", "b"), echo(&[160]), &tcp));
+        let found = predictions(&net).unwrap();
+        let queues = [What::MeanQueue, What::StandingQueue];
+        let queue = found.list.iter().any(|it| queues.contains(&it.what));
+        (found.find("call", 160, What::RoundTrip).unwrap().value.time().unwrap(), queue)
+    };
+    for discipline in ["fifo:limit=200kB", "fifo:limit=100MB"] {
+        let (short, told) = predicted(discipline, 20_000);
+        assert!(short > Span::from_millis(8) && short < Span::from_millis(9) && !told, "{short}");
+        let (long, told) = predicted(discipline, 20_000_000);
+        assert!(long > Span::from_millis(100) && told, "{long}");
+    }
+}
+
 /// 4000 bytes at 500 kbit/s stand in the queue for 66 ms, which CoDel drops from; the simulator has 2.8 s for a round trip of
 /// 0.14 without losses.
 #[test]
