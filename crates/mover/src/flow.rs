@@ -333,7 +333,8 @@ impl<'a> Flow<'a> {
         is_heard && now >= confirmed.0 + patience && self.packets.0 >= confirmed.1 + SWALLOWED.1
     }
 
-    /// Takes in what has come and sends what is due. Answers whether the session still is.
+    /// Takes in what has come and sends what is due. Answers whether the session still is. Of `buffers` that have been let go
+    /// nothing is sent: when the receiver tells the end it has them all, though its word of some may have been lost.
     fn turn(
         &mut self,
         session: &mut Session,
@@ -377,13 +378,12 @@ impl<'a> Flow<'a> {
                     let start = sending.offset as usize;
                     let end = start + usize::from(sending.header.bytes);
                     let data = buffers.get(&sending.buffer).and_then(|it| it.get(start..end));
-                    let data = data.ok_or(MoverError::Broken("a buffer that was let go"))?;
+                    let Some(data) = data else { continue };
                     let packet = Packet::Data(sending.header);
                     session.say(&mut self.link, to, ports, &packet, data);
                 }
                 Out::Parity(head, buffer) => {
-                    let data = buffers.get(&buffer);
-                    let data = data.ok_or(MoverError::Broken("a buffer that was let go"))?;
+                    let Some(data) = buffers.get(&buffer) else { continue };
                     let mut sum = vec![0; head.bytes.into()];
                     parity::encode(head.row.into(), data, head.bytes.into(), &mut sum);
                     session.say(&mut self.link, to, ports, &Packet::Parity(head), &sum);
