@@ -483,3 +483,6 @@ fn held(held: Held) -> (Limit, Span) {
 fn same(a: SocketAddr, b: SocketAddr) -> bool {
     (a.ip().to_canonical(), a.port()) == (b.ip().to_canonical(), b.port())
 }
+
+#[cfg(test)]
+mod tests;

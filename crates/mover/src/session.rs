@@ -153,4 +153,4 @@ fn padded(mut words: Vec<u8>) -> Vec<u8> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

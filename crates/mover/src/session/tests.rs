@@ -20,7 +20,7 @@ fn said(caller: &mut Caller) -> Vec<u8> {
 }
 
 /// Both ends' sessions, or why there are none. No answer is longer than what was asked.
-fn meet(near: &Secret, door: &mut Door) -> Result<(Session, Session), MoverError> {
+pub(crate) fn meet(near: &Secret, door: &mut Door) -> Result<(Session, Session), MoverError> {
     meet_as(near, false, door)
 }
 
