@@ -75,10 +75,10 @@ impl Failure {
     /// Says the line, if there is one, and gives the exit status.
     pub fn report(self) -> u8 {
         let limited = self.message.contains(TOO_MANY_FILES) && !self.message.contains("ulimit");
-        match self {
-            _ if limited => output::tell(format_args!("{}; {MORE_FILES}", self.message)),
-            _ if self.message.is_empty() => {}
-            _ => output::tell(&self.message),
+        if limited {
+            output::tell(format_args!("{}; {MORE_FILES}", self.message));
+        } else if !self.message.is_empty() {
+            output::tell(&self.message);
         }
         self.status
     }
