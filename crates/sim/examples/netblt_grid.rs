@@ -4,7 +4,7 @@
 //! cargo run --release -p trunkline-sim --example netblt_grid [--shifted] [--seed=N] [REGION...] > grid.csv
 //! ```
 //!
-//! Regions: `alone`, `low`, `burst`, `jitter`, `beside`, `fair`, `change`, `back`, `wideband`. Without one, all of them. Each line ends with
+//! Regions: `alone`, `low`, `burst`, `jitter`, `loose`, `beside`, `fair`, `change`, `back`, `wideband`. Without one, all of them. Each line ends with
 //! `goal` and whether it is met; the goals are those of `docs/transfer.md`. With `--shifted` all rates are 1.7 times as great, all
 //! round trips 0.6 times as long, and chance draws otherwise: a rule that helps by luck does not help there. `--seed=N` draws chance otherwise again.
 
@@ -224,6 +224,36 @@ fn jitter(shift: Shift) -> Vec<Cell> {
                 );
                 let what = format!(" {}jitter {share}", if kind.is_empty() { "" } else { "free " });
                 cells.push(line.cell("jitter", &what, &forward, seconds));
+            }
+        }
+    }
+    cells
+}
+
+/// Jitter both ways that is longer than the round trip without it, as of radio: hardly two packets come in order.
+fn loose(shift: Shift) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for (megabits, seconds) in [(1.0, 120.0), (2.0, 60.0), (10.0, 60.0), (50.0, 30.0)] {
+        for (round, mean) in [(2.0, 5.0), (2.0, 20.0), (20.0, 20.0), (20.0, 50.0)] {
+            for (shape, loss) in [("exponential", 0.0), ("exponential", 0.05), ("uniform", 0.01)] {
+                let line = shift.line(megabits, round, loss, 100.0 / round);
+                let mean = mean * shift.round;
+                // What is uniform varies by its time to both sides, which the distance has to hold.
+                let (spread, distance) = match shape {
+                    "uniform" => (mean, line.round / 2.0 + mean),
+                    _ => (mean, line.round / 2.0),
+                };
+                let free = format!("independent:{shape}:{}us", (spread * 1e3) as u64);
+                let more = format!(
+                    "forward = {{ jitter = \"{free}\", loss = \"{}%\" }}\nbackward = {{ jitter = \"{free}\" }}",
+                    100.0 * loss
+                );
+                let mut cell = line.cell("loose", &format!(" {shape} {mean}ms"), "", seconds);
+                let delay = |it: f64| format!("delay = \"{}us\"", (it * 1e3) as u64);
+                cell.path =
+                    cell.path.replace(&delay(line.round / 2.0), &delay(distance)) + &more + "\n";
+                cell.round = (line.round + 2.0 * mean) / 1e3;
+                cells.push(cell);
             }
         }
     }
@@ -499,7 +529,7 @@ fn main() {
     let shift = if options.iter().any(|it| it == "--shifted") { SHIFTED } else { PLAIN };
     let seed = options.iter().find_map(|it| it.strip_prefix("--seed="));
     let seed = seed.map_or(shift.seed, |it| it.parse().expect("--seed=N, a whole number"));
-    let all = [alone, low, burst, jitter, beside, fair, change, back, wideband]
+    let all = [alone, low, burst, jitter, loose, beside, fair, change, back, wideband]
         .map(|region| region(shift));
     let is_asked = |cell: &Cell| {
         asked.is_empty()

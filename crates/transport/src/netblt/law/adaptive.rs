@@ -32,6 +32,8 @@ use trunkline_core::{Span, Time};
 
 /// Percent of what came through that is offered next in the beginning.
 const DOUBLE: u64 = 200;
+/// Percent of it that are offered at most in a contest, whose window grows by half at most.
+const HALF_MORE: u64 = 150;
 /// Percent of the first estimate that is offered.
 const FIRST: u64 = 75;
 /// Percent of an offer that has to come through in the beginning for more to be tried, if packets were lost.
@@ -169,7 +171,7 @@ impl Adaptive {
         }
         let losses = self.losses(now, window.from());
         let all = self.losses(now, self.since);
-        self.order.forget(now, self.since.take().unwrap_or(0), self.base());
+        self.order.forget(now, self.since.take().unwrap_or(0), self.usual_round());
         let excess = self.excess(losses, all);
         // Below the rate, and without a queue, nothing is lost for want of room. In the beginning neither is known: beside
         // somebody who fills the line, his queue is in the first round trips, and what is lost in it, which is much, is not the path's loss.
@@ -207,7 +209,7 @@ impl Adaptive {
             return self.keep_to_cap();
         }
         match self.phase {
-            Phase::Contest => self.contend(now, (all.sent, excess)),
+            Phase::Contest => self.contend(now, counted, (all.sent, excess)),
             Phase::Breathe(count) => self.breathed(now, count, (counted, all, is_excess)),
             Phase::Start | Phase::More(_) => {
                 let enough = if all.lost == 0 { THROUGH } else { ENOUGH };
@@ -298,7 +300,7 @@ impl Adaptive {
         self.make_offer(self.standing.1);
     }
 
-    fn contend(&mut self, now: Time, losses: (u64, u64)) {
+    fn contend(&mut self, now: Time, counted: u64, losses: (u64, u64)) {
         let round = self.latest.unwrap_or(self.base());
         let Some(contest) = &mut self.contest else { return };
         let shrinks = contest.is_to_shrink(now, round, losses);
@@ -306,7 +308,8 @@ impl Adaptive {
             true => contest.shrink(now),
             false => contest.grow(now, round),
         }
-        self.rate = per_second(contest.window(), round).min(MOST_RATE);
+        // One round trip that jitter has made short says nothing of what the line carries.
+        self.rate = per_second(contest.window(), round).min(counted * HALF_MORE / 100);
         match self.may_breathe(now) && (shrinks || self.breathed.is_some()) {
             true => self.breathe(now),
             false => self.make_offer(self.rate),
@@ -349,7 +352,7 @@ impl Adaptive {
         }
         if !is_gone && (went || is_excess) {
             self.phase = Phase::Contest;
-            return self.contend(now, (0, 0));
+            return self.contend(now, counted, (0, 0));
         }
         if !is_gone && self.contest.is_some() {
             // A round trip that stays as long although half is sent has no queue in it: the path has become longer. Outside a contest
@@ -383,7 +386,7 @@ impl Adaptive {
         } else {
             0
         };
-        if self.behind >= 2 || queue > self.base().scaled(1, 2) && stays_behind {
+        if self.behind >= 2 || queue > self.usual_round().scaled(1, 2) && stays_behind {
             self.rate = counted.min(self.rate);
             self.behind = 0;
         } else if queue > self.tolerated() {
@@ -413,7 +416,7 @@ impl Law for Adaptive {
     fn arrived(&mut self, arrival: &Arrival) {
         if let Some(place) = arrival.place {
             self.since.get_or_insert(place);
-            self.order.take(arrival.at, place, self.base());
+            self.order.take(arrival.at, place, self.usual_round());
         }
         if self.in_force && self.offered == 0 {
             self.of_train(arrival);
@@ -468,7 +471,7 @@ impl Law for Adaptive {
     }
 
     fn late(&self) -> Span {
-        self.order.late().min(self.base())
+        self.order.late().min(self.usual_round())
     }
 
     fn is_new(&mut self) -> bool {

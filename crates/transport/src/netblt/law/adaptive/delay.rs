@@ -30,6 +30,11 @@ impl Adaptive {
         self.shortest.get().unwrap_or(Span::from_millis(10))
     }
 
+    /// The round trip without a queue as it usually is: the shortest, or what jitter makes of it if that is longer.
+    pub(super) fn usual_round(&self) -> Span {
+        self.base().max(self.of_jitter())
+    }
+
     /// What round trips turn by without a queue; none if that is less than a packet's time or a hundredth of the round trip, as chance
     /// makes of queues (a choice).
     fn jitter(&self) -> Span {
@@ -41,10 +46,10 @@ impl Adaptive {
     /// How long a stretch lasts at least: a third of the round trip, and for so long that jitter makes little of its rate and most of its
     /// packets are known to have come or not, but no more than a few round trips.
     pub(super) fn stretch(&self) -> Span {
-        let at_most = |rounds: u64, span: Span| span.min(self.base().scaled(rounds, 1));
+        let at_most = |rounds: u64, span: Span| span.min(self.usual_round().scaled(rounds, 1));
         let of_jitter = at_most(ROUNDS_FOR_JITTER, self.jitter().scaled(TURNS_OF_STRETCH, 1));
         let of_order = at_most(ROUNDS_FOR_ORDER, self.order.late().scaled(LATE_OF_STRETCH, 1));
-        self.base().scaled(1, 3).max(of_jitter).max(of_order)
+        self.usual_round().scaled(1, 3).max(of_jitter).max(of_order)
     }
 
     /// The rate of what came in so much time, if jitter may have made its ends early or late: what was sent, if it may have been that.
@@ -69,7 +74,7 @@ impl Adaptive {
         let packets = 4 * self.packet * 1_000_000_000 / self.highest.max(1);
         let least = self.base().scaled(1, 16).max(Span::from_nanos(packets));
         let of_order = self.order.usual().scaled(USUAL_OF_QUEUE, 1);
-        let of_order = of_order.min(self.base().scaled(1, MOST_OF_QUEUE));
+        let of_order = of_order.min(self.usual_round().scaled(1, MOST_OF_QUEUE));
         least.max(Span::from_millis(1)).max(self.of_jitter()).max(of_order)
     }
 
@@ -82,7 +87,7 @@ impl Adaptive {
     /// a round trip and the third that is looked at: it grows or goes by what that is above or below the rate. Half of that time
     /// is counted (a choice).
     fn coming(&self, queue: Span) -> Span {
-        let time = u128::from(self.base().scaled(2, 3).as_nanos());
+        let time = u128::from(self.usual_round().scaled(2, 3).as_nanos());
         let part = |rate: u64| (time * u128::from(rate) / u128::from(self.rate.max(1))) as u64;
         let grows = Span::from_nanos(part(self.sent.saturating_sub(self.rate)));
         let goes = Span::from_nanos(part(self.rate.saturating_sub(self.sent)));
@@ -93,7 +98,7 @@ impl Adaptive {
     pub(super) fn drained(&self, queue: Span) -> u64 {
         let left = self.tolerated().scaled(1, 2).max(self.of_jitter());
         let over = self.coming(queue).saturating_sub(left).as_nanos();
-        let part = (over / (self.base().as_nanos() / 50).max(1)).min(40);
+        let part = (over / (self.usual_round().as_nanos() / 50).max(1)).min(40);
         self.rate * (100 - part) / 100
     }
 }

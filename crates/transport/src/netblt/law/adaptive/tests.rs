@@ -266,3 +266,40 @@ fn what_is_overtaken_is_not_lost() {
     assert!(law.tolerated() > Span::from_millis(10), "{}", law.tolerated());
     assert!(law.fairly(700_000, Span::from_millis(36)) > 740_000);
 }
+
+/// In a contest the window is offered for each round trip, but no more than half as much again as what came through. (Over a path without a delay and
+/// with an independent jitter of 20 ms one round trip in ten took a tenth of the others, and ten times the rate of the line was offered.)
+#[test]
+fn a_short_round_trip_in_a_contest_is_no_faster_line() {
+    let offered_after = |millis| {
+        let mut law = law(1_000_000);
+        law.round(Span::from_millis(100));
+        law.standing.1 = law.rate;
+        law.enter(Time::ZERO);
+        law.taken_up(None);
+        law.round(Span::from_millis(millis));
+        come(&mut law, &mut (Time::ZERO, 2), 40, 1000, Span::from_millis(1));
+        assert_eq!(law.phase, Phase::Contest);
+        assert!(!law.in_force, "it has decided");
+        law.offered
+    };
+    let usual = offered_after(100);
+    assert!((1_000_000..1_200_000).contains(&usual), "{usual}");
+    assert_eq!(offered_after(10), 1_500_000);
+}
+
+/// Where jitter makes most of a round trip, it makes the time too in which the law looks: the shortest round trip is a tenth of the usual
+/// one, and packets are late by more than it.
+#[test]
+fn jitter_longer_than_the_shortest_round_trip_sets_the_pace() {
+    let mut law = law(1_000_000);
+    law.phase = Phase::Hold(1);
+    (0..40).for_each(|at| law.round(Span::from_millis(5 + 20 * (at % 2))));
+    assert_eq!((law.base(), law.usual_round()), (Span::from_millis(5), Span::from_millis(100)));
+    assert_eq!(law.stretch(), Span::from_millis(300));
+    for (place, millis) in [(1, 0), (3, 1), (2, 31), (4, 32)] {
+        let at = Time::ZERO + Span::from_millis(millis);
+        law.arrived(&Arrival { at, bytes: 1000, place: Some(place) });
+    }
+    assert_eq!(law.late(), Span::from_millis(30));
+}
