@@ -16,6 +16,8 @@ const LATE_OF_STRETCH: u64 = 3;
 /// measured by packets that overtook others, so that the shortest is shorter than most).
 const USUAL_OF_QUEUE: u64 = 2;
 const MOST_OF_QUEUE: u64 = 4;
+/// How many times what packets are late by in the mean a round trip has at least (a choice).
+const LATE_OF_ROUND: u64 = 10;
 
 impl Adaptive {
     /// How much longer the round trip is than the shortest.
@@ -30,9 +32,11 @@ impl Adaptive {
         self.shortest.get().unwrap_or(Span::from_millis(10))
     }
 
-    /// The round trip without a queue as it usually is: the shortest, or what jitter makes of it if that is longer.
+    /// The round trip without a queue as it usually is: the shortest, or what jitter makes of it if that is longer, which the order of packets
+    /// shows before round trips do.
     pub(super) fn usual_round(&self) -> Span {
-        self.base().max(self.of_jitter())
+        let of_order = self.order.usual().scaled(LATE_OF_ROUND, 1);
+        self.base().max(self.of_jitter()).max(of_order)
     }
 
     /// What round trips turn by without a queue; none if that is less than a packet's time or a hundredth of the round trip, as chance

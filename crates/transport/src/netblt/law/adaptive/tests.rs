@@ -303,3 +303,27 @@ fn jitter_longer_than_the_shortest_round_trip_sets_the_pace() {
     }
     assert_eq!(law.late(), Span::from_millis(30));
 }
+
+/// The order of packets shows that before round trips do. (Of 19 transfers of 4 MB one went at a tenth of the line for 20 s, until round
+/// trips had turned six times.)
+#[test]
+fn packets_far_out_of_order_set_the_pace_too() {
+    let mut law = law(1_000_000);
+    law.round(Span::from_millis(5));
+    let mut pairs = |law: &mut Adaptive, pairs: std::ops::Range<u64>, late: u64| {
+        for pair in pairs {
+            for (place, millis) in [(2 * pair + 1, 20 * pair), (2 * pair, 20 * pair + late)] {
+                let at = Time::ZERO + Span::from_millis(millis);
+                law.arrived(&Arrival { at, bytes: 1000, place: Some(place) });
+            }
+        }
+        law.usual_round()
+    };
+    // Ten times the mean, which is half of that.
+    let of_few = pairs(&mut law, 0..100, 4);
+    assert!((Span::from_millis(19)..=Span::from_millis(20)).contains(&of_few), "{of_few}");
+    // What came later than a round trip told nothing before.
+    let of_more = pairs(&mut law, 100..400, 16);
+    assert!(of_more > Span::from_millis(60), "{of_more}");
+    assert_eq!(law.late(), Span::from_millis(16));
+}
