@@ -267,8 +267,9 @@ fn what_is_overtaken_is_not_lost() {
     assert!(law.fairly(700_000, Span::from_millis(36)) > 740_000);
 }
 
-/// In a contest the window is offered for each round trip, but no more than half as much again as what came through. (Over a path without a delay and
-/// with an independent jitter of 20 ms one round trip in ten took a tenth of the others, and ten times the rate of the line was offered.)
+/// In a contest the window is offered for each round trip, but no more than half as much again as what came through. (Over a path without
+/// a delay and with an independent jitter of 20 ms one round trip in ten took a tenth of the others, and ten times the rate of the line was
+/// offered.)
 #[test]
 fn a_short_round_trip_in_a_contest_is_no_faster_line() {
     let offered_after = |millis| {
@@ -310,7 +311,7 @@ fn jitter_longer_than_the_shortest_round_trip_sets_the_pace() {
 fn packets_far_out_of_order_set_the_pace_too() {
     let mut law = law(1_000_000);
     law.round(Span::from_millis(5));
-    let mut pairs = |law: &mut Adaptive, pairs: std::ops::Range<u64>, late: u64| {
+    let pairs = |law: &mut Adaptive, pairs: std::ops::Range<u64>, late: u64| {
         for pair in pairs {
             for (place, millis) in [(2 * pair + 1, 20 * pair), (2 * pair, 20 * pair + late)] {
                 let at = Time::ZERO + Span::from_millis(millis);
