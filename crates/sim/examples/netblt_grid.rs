@@ -101,13 +101,18 @@ impl Line {
 
     /// Its text, with more settings of the link.
     fn text(&self, more: &str) -> String {
+        self.text_over(self.round, more)
+    }
+
+    /// The same where so many milliseconds there and back are the link's delay.
+    fn text_over(&self, round: f64, more: &str) -> String {
         // A queue that holds no four packets is no queue of a router.
         let limit = (self.megabits * self.round / 8.0 * 1e3 * self.queue).max(4.0 * PACKET);
         format!(
             "[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[link]]\nbetween = [\"a\", \"b\"]\n\
              rate = \"{}kbit/s\"\ndelay = \"{}us\"\nlimit = \"{}B\"\n{more}\n",
             self.megabits * 1e3,
-            (self.round * 500.0) as u64,
+            (round * 500.0) as u64,
             limit as u64
         )
     }
@@ -238,20 +243,15 @@ fn loose(shift: Shift) -> Vec<Cell> {
             for (shape, loss) in [("exponential", 0.0), ("exponential", 0.05), ("uniform", 0.01)] {
                 let line = shift.line(megabits, round, loss, 100.0 / round);
                 let mean = mean * shift.round;
-                // What is uniform varies by its time to both sides, which the distance has to hold.
-                let (spread, distance) = match shape {
-                    "uniform" => (mean, line.round / 2.0 + mean),
-                    _ => (mean, line.round / 2.0),
-                };
-                let free = format!("independent:{shape}:{}us", (spread * 1e3) as u64);
+                // What is uniform varies by its time to both sides, which the delay has to hold.
+                let within = if shape == "uniform" { 2.0 * mean } else { 0.0 };
+                let free = format!("independent:{shape}:{}us", (mean * 1e3) as u64);
                 let more = format!(
                     "forward = {{ jitter = \"{free}\", loss = \"{}%\" }}\nbackward = {{ jitter = \"{free}\" }}",
                     100.0 * loss
                 );
                 let mut cell = line.cell("loose", &format!(" {shape} {mean}ms"), "", seconds);
-                let delay = |it: f64| format!("delay = \"{}us\"", (it * 1e3) as u64);
-                cell.path =
-                    cell.path.replace(&delay(line.round / 2.0), &delay(distance)) + &more + "\n";
+                cell.path = line.text_over(line.round + within, &more);
                 cell.round = (line.round + 2.0 * mean) / 1e3;
                 cells.push(cell);
             }

@@ -416,7 +416,9 @@ impl Law for Adaptive {
     fn arrived(&mut self, arrival: &Arrival) {
         if let Some(place) = arrival.place {
             self.since.get_or_insert(place);
-            self.order.take(arrival.at, place, self.usual_round());
+            // Only what others have overtaken is held against it.
+            let most = if self.order.has_passed(place) { self.usual_round() } else { Span::ZERO };
+            self.order.take(arrival.at, place, most);
         }
         if self.in_force && self.offered == 0 {
             self.of_train(arrival);

@@ -43,7 +43,7 @@ impl Order {
             self.turned = now;
             self.late = [Span::ZERO, self.late[0]];
         }
-        if place < self.reach {
+        if self.has_passed(place) {
             if let Some(late) = self.came_late(now, place).filter(|it| *it <= most) {
                 self.late[0] = self.late[0].max(late);
                 self.count_late(late);
@@ -56,6 +56,11 @@ impl Order {
             self.passed.push_back(Passed { from: self.reach, to: place, at: now });
         }
         self.reach = place + 1;
+    }
+
+    /// Whether one that was sent behind this one has come.
+    pub fn has_passed(&self, place: u64) -> bool {
+        place < self.reach
     }
 
     /// Takes a packet out of those that were passed. Answers how long ago it was.
