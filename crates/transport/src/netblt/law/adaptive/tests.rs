@@ -303,6 +303,11 @@ fn jitter_longer_than_the_shortest_round_trip_sets_the_pace() {
         law.arrived(&Arrival { at, bytes: 1000, place: Some(place) });
     }
     assert_eq!(law.late(), Span::from_millis(30));
+    // 17 ms of a queue go by themselves, and three of the others beyond jitter within two round trips.
+    assert_eq!(law.drained(Span::from_millis(120)), 990_000);
+    // What stays behind before a queue that jitter explains is not believed.
+    law.hold(700_000, false, Span::from_millis(30));
+    assert_eq!(law.rate, 1_000_000);
 }
 
 /// The order of packets shows that before round trips do. (Of 19 transfers of 4 MB one went at a tenth of the line for 20 s, until round
@@ -327,4 +332,5 @@ fn packets_far_out_of_order_set_the_pace_too() {
     let of_more = pairs(&mut law, 100..400, 16);
     assert!(of_more > Span::from_millis(60), "{of_more}");
     assert_eq!(law.late(), Span::from_millis(16));
+    assert!(law.tolerated() > Span::from_millis(12), "{}", law.tolerated());
 }
