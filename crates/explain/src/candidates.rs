@@ -12,9 +12,10 @@ use trunkline_core::Span;
 use trunkline_engine::Run;
 use trunkline_path::LinkSpec;
 use trunkline_scenario::{
-    Crossing, Host, Interface, Lane, Network, Processor, Scenario, TcpSettings, Traffic, Transport,
-    Way, Workload,
+    Crossing, Host, Interface, Lane, Listed, Network, Processor, Scenario, TcpSettings, Traffic,
+    Transport, Way, Workload,
 };
+use trunkline_transport::restraint::{Bounds, Step};
 
 /// Windows that were to be had, as user bytes of a block and blocks: the KMC's two (Vande Water 1988 §2.5), Hawley's
 /// largest (1989 §4.1), and the largest that URP's numbers and the V10 driver allow.
@@ -23,7 +24,7 @@ const WINDOWS: [(u16, u8); 4] = [(252, 3), (1024, 3), (1024, 7), (4096, 7)];
 /// Windows of TCP: the largest without scaling (RFC 7323), and fourfold from there to the largest of all.
 const BUFFERS: [u64; 8] =
     [65_535, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30];
-/// Bytes of TCP's buffers that are taken to be enough if no line has a rate.
+/// Bytes under way that are taken to be enough if no line has a rate.
 const UNKNOWN: u64 = 64 << 20;
 /// First windows of TCP: that of RFC 6928, and larger ones.
 const FIRST_WINDOWS: [u32; 3] = [10, 40, 160];
@@ -48,6 +49,7 @@ pub(crate) fn candidates(scenario: &Scenario, subject: usize, run: &Run) -> Vec<
     all.extend(it.queue_limit());
     all.extend(it.shaper());
     all.extend(it.window());
+    all.extend(it.pace());
     all.extend(it.initial_window());
     all.extend(it.interface());
     for &host in &it.hosts {
@@ -200,8 +202,25 @@ impl<'a> Ground<'a> {
         match (&*self.traffic.transport, &*self.traffic.reply_transport) {
             (Transport::Urp(_), _) => self.blocks(),
             (Transport::Tcp(ours), Transport::Tcp(theirs)) => self.buffers(ours, theirs),
-            _ => None,
+            _ => self.restrained(Bounds::Window, Constraint::Window),
         }
+    }
+
+    fn pace(&self) -> Option<Candidate> {
+        self.restrained(Bounds::Rate, Constraint::Pace)
+    }
+
+    /// What a protocol that is chosen by name says that its settings hold back.
+    fn restrained(&self, bounds: Bounds, constraint: Constraint) -> Option<Candidate> {
+        let Transport::Listed(listed) = &*self.traffic.transport else { return None };
+        let restraints = (listed.entry.restraints)(&listed.values, self.enough());
+        let found = restraints.into_iter().find(|it| it.bounds == bounds)?;
+        let rung = |Step { to, entry, values }| {
+            let traffic = self.subject;
+            (to, Relaxation::Settings { traffic, listed: Listed { entry, values } })
+        };
+        let rungs = found.steps.into_iter().map(rung).collect();
+        candidate(constraint, String::new(), found.now, rungs)
     }
 
     /// The window of URP.
@@ -233,7 +252,7 @@ impl<'a> Ground<'a> {
         let there = way(ours, theirs);
         let back = has_messages(&self.traffic.workload).then(|| way(theirs, ours));
         let least = back.map_or(there, |back| back.min(there));
-        let enough = self.in_a_round_trip().map_or(UNKNOWN, |bytes| 2 * bytes);
+        let enough = self.enough();
         let larger = BUFFERS.into_iter().filter(|&bytes| bytes > least);
         let too_much =
             larger.clone().position(|bytes| bytes >= enough).map_or(usize::MAX, |at| at + 1);
@@ -250,6 +269,11 @@ impl<'a> Ground<'a> {
             }
         };
         candidate(Constraint::Window, String::new(), text, rungs)
+    }
+
+    /// Bytes under way that are taken to be enough: twice what the slowest line carries in a round trip.
+    fn enough(&self) -> u64 {
+        self.in_a_round_trip().map_or(UNKNOWN, |bytes| 2 * bytes)
     }
 
     /// Bytes that the slowest line carries in a round trip.

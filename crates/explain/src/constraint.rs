@@ -14,8 +14,10 @@ pub enum Constraint {
     QueueLimit,
     /// The rate that a discipline holds, whatever the line carries.
     Shaper,
-    /// The transport's window: of URP its blocks, of TCP the buffers of both ends.
+    /// The transport's window: of URP its blocks, of TCP the buffers of both ends, of others what their settings say.
     Window,
+    /// The rate that settings of the transport hold.
+    Pace,
     /// The window with which TCP begins.
     InitialWindow,
     /// The interface takes no further request of a channel before the last is answered for.
@@ -52,6 +54,7 @@ impl Constraint {
             Constraint::QueueLimit => "queue limit",
             Constraint::Shaper => "discipline's rate",
             Constraint::Window => "window",
+            Constraint::Pace => "sender's rate",
             Constraint::InitialWindow => "initial window",
             Constraint::Requests => "interface: requests",
             Constraint::Split => "interface: splitting of writes",

@@ -14,7 +14,7 @@ use crate::runner::run_all;
 use crate::{ExplainError, jump, waterfall, words};
 use trunkline_engine::{About, Engine, EngineError, Note, NoteKind, Run};
 use trunkline_measure::{Keep, TrafficRun};
-use trunkline_scenario::{Lane, Network, Scenario, Transport, Workload};
+use trunkline_scenario::{Lane, Network, Scenario, Workload};
 
 /// How an explanation is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -334,9 +334,7 @@ impl<'a> Case<'a> {
             words: Vec::new(),
         };
         let traffic = &self.scenario.traffic[self.subject];
-        let settings = matches!(*traffic.transport, Transport::Listed(_));
-        let own = words::Own { paces: paces(&traffic.workload), settings };
-        group.words = words::group(measure, own, &group);
+        group.words = words::group(measure, paces(&traffic.workload), &group);
         group
     }
 

@@ -120,8 +120,16 @@ impl<'a> Lengths<'a> {
             }
             let stride = if ahead <= self.cheap() || !self.may_cut { STRIDE } else { 1 };
             shorter = Some(figures);
-            shift = shift.saturating_sub(stride);
+            shift = self.longer(variant, &cut, shift.saturating_sub(stride));
         }
+    }
+
+    /// `shift`, or the next one that leaves more than `cut`: two runs that are the same agree, and show nothing.
+    fn longer(&self, variant: &Scenario, cut: &Cut, mut shift: u32) -> u32 {
+        while shift > 0 && Cut::new(variant, &self.leader, shift).scenario == cut.scenario {
+            shift -= 1;
+        }
+        shift
     }
 
     /// Packets over links up to which it is not worth while to cut: what the unchanged run took, and some more.

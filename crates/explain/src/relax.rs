@@ -6,7 +6,7 @@ use trunkline_path::discipline::{DrrSettings, RoundRobinSettings};
 use trunkline_path::impairment::{ImpairmentSpec, Setting};
 use trunkline_path::{Change, DisciplineSpec, Limit, LinkSpec};
 use trunkline_scenario::{
-    Cost, Disturbance, Host, Interface, Processor, Returns, Scenario, Start, TcpSettings,
+    Cost, Disturbance, Host, Interface, Listed, Processor, Returns, Scenario, Start, TcpSettings,
     Transport, UrpSettings, Workload,
 };
 use trunkline_transport::tcp::{MOST_UNSCALED, Settings};
@@ -70,6 +70,14 @@ pub enum Relaxation {
         traffic: usize,
         /// Segments.
         segments: u32,
+    },
+    /// A protocol that is chosen by name with other settings, or another such protocol; at both ends, but for one
+    /// with settings of its own.
+    Settings {
+        /// The traffic.
+        traffic: usize,
+        /// The protocol and its settings.
+        listed: Listed,
     },
     /// Requests that the interfaces of these hosts take; `None` for no limit.
     Requests {
@@ -188,6 +196,15 @@ impl Relaxation {
                 let traffic = &mut it.traffic[*traffic];
                 begin_with(&mut traffic.transport, *segments);
                 begin_with(&mut traffic.reply_transport, *segments);
+            }
+            Relaxation::Settings { traffic, listed } => {
+                let traffic = &mut it.traffic[*traffic];
+                let follows = traffic.reply_transport == traffic.transport
+                    || !traffic.reply_transport.understands(&Transport::Listed(listed.clone()));
+                traffic.transport = Transport::Listed(listed.clone()).into();
+                if follows {
+                    traffic.reply_transport = traffic.transport.clone();
+                }
             }
             Relaxation::Without { traffic } => remove(it, traffic),
             Relaxation::Several(list) => list.iter().for_each(|one| one.change(it)),

@@ -11,20 +11,11 @@ pub(crate) const WORTH_A_WORD: f64 = 0.03;
 /// Rounds up to so many are listed one by one.
 const LISTED: usize = 4;
 
-/// What holds a traffic up and is not relaxed.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Own {
-    /// The application may itself set the pace.
-    pub paces: bool,
-    /// The protocol has settings of its own, such as a window.
-    pub settings: bool,
-}
-
-/// What there is to say of sizes that behave alike.
-pub(crate) fn group(measure: Measure, own: Own, group: &Group) -> Vec<String> {
+/// What there is to say of sizes that behave alike; `paces` if the application may itself set the pace.
+pub(crate) fn group(measure: Measure, paces: bool, group: &Group) -> Vec<String> {
     let unit = Unit { measure };
     let mut words: Vec<String> = group.rounds.iter().map(rounds).collect();
-    words.push(binding(unit, own, group));
+    words.push(binding(unit, paces, group));
     words.extend(group.pairs.first().map(|it| pair(unit, group.figure(), it)));
     words
 }
@@ -144,10 +135,10 @@ fn sizes(list: &[u32]) -> String {
     texts.join(" and ")
 }
 
-fn binding(unit: Unit, own: Own, group: &Group) -> String {
+fn binding(unit: Unit, paces: bool, group: &Group) -> String {
     match &group.binds {
         Binding::One(constraint) => match group.relaxing(*constraint) {
-            Some(relaxed) => one(unit, own, (group, relaxed)),
+            Some(relaxed) => one(unit, group, relaxed),
             None => String::new(),
         },
         Binding::Two(first, second) => format!(
@@ -156,7 +147,7 @@ fn binding(unit: Unit, own: Own, group: &Group) -> String {
             second.name(),
             100.0 * crate::decide::ENOUGH,
         ),
-        Binding::Nothing => nothing(own.paces),
+        Binding::Nothing => nothing(paces),
         Binding::NotSought => "What binds on a shared medium is not looked for.".into(),
     }
 }
@@ -167,7 +158,7 @@ fn nothing(paces: bool) -> String {
     format!("Nothing that can be relaxed is worth {most:.0} %{pace}.")
 }
 
-fn one(unit: Unit, own: Own, (group, it): (&Group, &Relaxed)) -> String {
+fn one(unit: Unit, group: &Group, it: &Relaxed) -> String {
     let place = if it.place.is_empty() { String::new() } else { format!(" of {}", it.place) };
     let booked = booked(group, it.constraint);
     let chance = if it.certain { "" } else { "though chance may have made as much" };
@@ -178,9 +169,6 @@ fn one(unit: Unit, own: Own, (group, it): (&Group, &Relaxed)) -> String {
         [it.now.clone(), booked, chance].into_iter().filter(|fact| !fact.is_empty()).collect();
     let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join("; ")) };
     match it.constraint {
-        Constraint::Distance if own.settings => format!(
-            "Distance binds{facts}, or what the protocol sends ahead of answers, which is not varied: {steps}."
-        ),
         Constraint::Distance => {
             format!("Distance binds{facts}: nothing can be bought but a shorter path; {steps}.")
         }

@@ -15,6 +15,7 @@ pub mod envelope;
 pub mod netblt;
 mod payload;
 pub mod protocol;
+pub mod restraint;
 mod rounds;
 pub mod tcp;
 pub mod urp;

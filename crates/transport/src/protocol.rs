@@ -7,6 +7,7 @@
 //!
 //! To add a protocol, write a folder of this crate with its entry and add the entry to [`PROTOCOLS`].
 
+use crate::restraint::Restraint;
 use crate::{Endpoint, Extent, arq, netblt};
 use std::fmt;
 use std::sync::Arc;
@@ -148,6 +149,8 @@ pub struct ProtocolEntry {
     /// # Errors
     /// Why no formula covers it.
     pub formula: fn(&Values, &Circumstances) -> Result<Formula, String>,
+    /// The settings that hold a sender back, if so many bytes under way are enough for its path.
+    pub restraints: fn(&Values, u64) -> Vec<Restraint>,
 }
 
 /// The reason why a key's value, though in its range, cannot be had, or not with those of the others.
@@ -283,6 +286,11 @@ impl Values {
             Some(known) => known.1 = value,
             None => self.0.push((key, value)),
         }
+    }
+
+    /// Leaves `key` out.
+    pub fn clear(&mut self, key: &str) {
+        self.0.retain(|(name, _)| *name != key);
     }
 
     /// The value of `key`, if it was given or has a default.

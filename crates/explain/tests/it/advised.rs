@@ -24,7 +24,8 @@ fn assert_good(verdicts: &[Verdict]) {
 
 #[test]
 fn drawn_scenarios_are_advised_rightly() {
-    let verdicts = judged((0..24).chain([165, 275]));
+    // In 14 datagrams go on arriving after their sender has done; in 29 and 115 chance may have made what relaxing gains.
+    let verdicts = judged((0..24).chain([29, 115]));
     assert_good(&verdicts);
     assert!(verdicts.iter().any(|it| it.was_cut), "no run was cut, so that cutting was not tried");
     let odd: Vec<String> =

@@ -6,9 +6,11 @@ use trunkline_explain::{Line, PRACTICALLY_NOTHING, Relaxation};
 use trunkline_path::impairment::ImpairmentSpec;
 use trunkline_path::{DisciplineSpec, Limit, LinkSpec};
 use trunkline_scenario::{
-    Cost, Host, Interface, Node, Processor, Scenario, Split, TcpSettings, Transport, UrpSettings,
-    Wire,
+    Cost, Host, Interface, Listed, Node, Processor, Scenario, Split, TcpSettings, Transport,
+    UrpSettings, Wire,
 };
+
+use trunkline_transport::protocol::{PROTOCOLS, Value};
 
 /// Three hosts, three nodes, three links and three traffics: one more than a relaxation is applied to.
 const COUNT: usize = 3;
@@ -93,12 +95,28 @@ fn urp() -> impl Strategy<Value = Transport> {
     })
 }
 
+/// A protocol chosen by name.
+fn listed() -> impl Strategy<Value = Listed> {
+    (0..PROTOCOLS.len(), 1u64..100).prop_map(|(index, number)| {
+        let entry = PROTOCOLS[index];
+        let mut values = entry.defaults();
+        values.set("frame", Value::Number(number));
+        Listed { entry, values }
+    })
+}
+
 prop_compose! {
     fn scenario()(
         hosts in prop::collection::vec(host(), COUNT),
         links in prop::collection::vec((link(), link()), COUNT),
         transports in prop::collection::vec(
-            prop_oneof![(urp(), urp()), (tcp(), tcp()), Just((Transport::Udp, Transport::Udp))],
+            prop_oneof![
+                (urp(), urp()),
+                (tcp(), tcp()),
+                (listed(), listed())
+                    .prop_map(|(ours, theirs)| (Transport::Listed(ours), Transport::Listed(theirs))),
+                Just((Transport::Udp, Transport::Udp)),
+            ],
             COUNT,
         ),
     ) -> Scenario {
@@ -133,7 +151,8 @@ fn undone(relaxation: &Relaxation, before: &Scenario, after: &Scenario) -> Scena
     match relaxation {
         Relaxation::Window { traffic, .. }
         | Relaxation::Buffers { traffic, .. }
-        | Relaxation::InitialWindow { traffic, .. } => {
+        | Relaxation::InitialWindow { traffic, .. }
+        | Relaxation::Settings { traffic, .. } => {
             it.traffic[*traffic].transport = before.traffic[*traffic].transport.clone();
             it.traffic[*traffic].reply_transport = before.traffic[*traffic].reply_transport.clone();
         }
@@ -236,6 +255,8 @@ fn at_an_end() -> impl Strategy<Value = Relaxation> {
             .prop_map(|(traffic, bytes)| Relaxation::Buffers { traffic, bytes }),
         (one.clone(), 1u32..200)
             .prop_map(|(traffic, segments)| Relaxation::InitialWindow { traffic, segments }),
+        (one.clone(), listed())
+            .prop_map(|(traffic, listed)| Relaxation::Settings { traffic, listed }),
         (some(), prop::option::of(1u32..5))
             .prop_map(|(hosts, requests)| Relaxation::Requests { hosts, requests }),
         some().prop_map(|hosts| Relaxation::Split { hosts }),
@@ -293,6 +314,19 @@ proptest! {
         for (was, is) in both_ends(&scenario, &after) {
             prop_assert_eq!(window(is), window(was).map(|was| was.max(wanted)));
         }
+    }
+
+    #[test]
+    fn another_end_with_settings_of_its_own_keeps_them(
+        scenario in scenario(), listed in listed(),
+    ) {
+        let after = Relaxation::Settings { traffic: 0, listed: listed.clone() }.apply(&scenario);
+        let asked = Transport::Listed(listed);
+        let [(was, is), (other_was, other_is)] = both_ends(&scenario, &after);
+        prop_assert_eq!(is, &asked);
+        prop_assert!(is.understands(other_is), "{is:?} beside {other_is:?}");
+        let has_own = other_was != was && other_was.understands(&asked);
+        prop_assert_eq!(other_is, if has_own { other_was } else { &asked });
     }
 
     #[test]

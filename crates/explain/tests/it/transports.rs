@@ -45,6 +45,80 @@ fn the_window_of_tcp_is_found() {
 }
 
 #[test]
+fn the_windows_of_protocols_chosen_by_name_are_found_and_bring_what_they_promise() {
+    let steps = [
+        (
+            "kind = 'stop-and-wait'",
+            "selective-repeat of 16",
+            "kind = 'selective-repeat', frames = 16",
+        ),
+        (
+            "kind = 'go-back-n', frame = 500, frames = 6",
+            "24 frames",
+            "kind = 'go-back-n', frame = 500, frames = 24",
+        ),
+        (
+            "kind = 'selective-repeat', frames = 3, buffer = 20",
+            "48 frames",
+            "kind = 'selective-repeat', frames = 48, buffer = 48",
+        ),
+        (
+            "kind = 'netblt', packets = 20, outstanding = 2",
+            "8 buffers",
+            "kind = 'netblt', packets = 20, outstanding = 8",
+        ),
+    ];
+    for (now, step, then) in steps {
+        steps_are_found((LONG, now), Constraint::Window, (step, then));
+    }
+}
+
+#[test]
+fn the_rates_that_senders_set_themselves_are_found_and_bring_what_they_promise() {
+    let steps = [
+        (
+            "kind = 'netblt', burst = 8, interval = '30ms'",
+            "10 times",
+            "kind = 'netblt', burst = 80, interval = '30ms'",
+        ),
+        ("kind = 'netblt', rate = '3Mbit/s'", "2 times", "kind = 'netblt', rate = '6Mbit/s'"),
+        (
+            "kind = 'go-back-n', frames = 600, rate = '5Mbit/s'",
+            "2 times",
+            "kind = 'go-back-n', frames = 600, rate = '10Mbit/s'",
+        ),
+    ];
+    for (now, step, then) in steps {
+        steps_are_found((LONG, now), Constraint::Pace, (step, then));
+    }
+}
+
+/// Asserts that `constraint` binds a transfer with these settings, and that its step is worth what a file with it shows.
+fn steps_are_found((trunk, now): (&str, &str), constraint: Constraint, (step, then): (&str, &str)) {
+    let with = |keys: &str| {
+        scenario(trunk, &format!("kind = 'bulk'\nbytes = '1MB'\ntransport = {{ {keys} }}"))
+    };
+    let explanation = explain(&with(now), &Simulator).unwrap();
+    let group = group(&explanation);
+    assert_eq!(group.binds, Binding::One(constraint), "{now}: {}", text(&explanation));
+    let relaxed = group.relaxing(constraint).expect("what binds was relaxed");
+    let bought = relaxed.steps.iter().find(|it| it.to == step);
+    let bought = bought.unwrap_or_else(|| panic!("{now}: no step {step} in {:#?}", relaxed.steps));
+    let brings = goodput(&with(then));
+    let promised = bought.figure.bytes_per_second;
+    assert!((promised / brings - 1.0).abs() < 0.01, "{now}: {promised} promised, {brings} brought");
+}
+
+#[test]
+fn what_answers_wait_for_is_no_window_if_there_is_enough_of_it() {
+    let bulk =
+        "kind = 'bulk'\nbytes = '3MB'\ntransport = { kind = 'selective-repeat', frames = 2000 }";
+    let explanation =
+        explain(&scenario("rate = '2Mbit/s'\nlimit = '4MB'", bulk), &Simulator).unwrap();
+    assert_eq!(group(&explanation).binds, Binding::One(Constraint::Rate), "{}", text(&explanation));
+}
+
+#[test]
 fn a_rare_loss_is_found_though_a_short_run_sees_none() {
     let trunk = "rate = '100Mbit/s'\ndelay = '20ms'\nlimit = '2MB'\nloss = '0.05%'";
     let tcp = "kind = 'bulk'\nbytes = '30MB'\ntransport = { kind = 'tcp', congestion = 'newreno' }";

@@ -8,6 +8,7 @@ mod formula;
 mod go_back_n;
 mod header;
 mod receiver;
+mod restraints;
 mod selective_repeat;
 mod sender;
 mod stop_and_wait;

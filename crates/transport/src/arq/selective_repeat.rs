@@ -1,6 +1,6 @@
 //! Selective repeat: a window of frames, each answered and repeated by itself.
 
-use super::{Arq, FRAME, RATE, Rule, Settings, TIMEOUT, formula, shape};
+use super::{Arq, FRAME, RATE, Rule, Settings, TIMEOUT, formula, restraints, shape};
 use crate::protocol::{ProtocolEntry, ProtocolKey, Takes, Unfit};
 
 /// Selective repeat: utilisation (1 − p) min(1, N / (1 + 2a)).
@@ -20,12 +20,13 @@ pub static SELECTIVE_REPEAT: ProtocolEntry = ProtocolEntry {
     connects_for_each: false,
     shape,
     formula: |values, path| formula::interval(Rule::Selective, &Settings::of(values), path),
+    restraints: |values, enough| restraints::of(&SELECTIVE_REPEAT, values, enough),
 };
 
 /// Four: half of what numbers of three bits count, so that old frames are told from new ones.
 const FRAMES: ProtocolKey = ProtocolKey {
     name: "frames",
-    takes: Takes::Count(1, 65_536),
+    takes: Takes::Count(1, restraints::MOST_FRAMES),
     default: Some("4"),
     help: "Frames that may be without an answer",
 };

@@ -1,6 +1,6 @@
 //! Stop-and-wait: one frame, then its answer.
 
-use super::{Arq, FRAME, Rule, Settings, TIMEOUT, formula, shape};
+use super::{Arq, FRAME, Rule, Settings, TIMEOUT, formula, restraints, shape};
 use crate::protocol::ProtocolEntry;
 
 /// Stop-and-wait: utilisation 1 / (1 + 2a) without errors.
@@ -12,4 +12,5 @@ pub static STOP_AND_WAIT: ProtocolEntry = ProtocolEntry {
     connects_for_each: false,
     shape,
     formula: |values, path| formula::interval(Rule::GoBack, &Settings::of(values), path),
+    restraints: restraints::of_one_frame,
 };

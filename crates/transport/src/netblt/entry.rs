@@ -33,6 +33,7 @@ pub static NETBLT: ProtocolEntry = ProtocolEntry {
         Shape { unit, header, answer, answers_each: false, opening }
     },
     formula,
+    restraints: super::restraints::of,
 };
 
 const FRAME: ProtocolKey = ProtocolKey {
@@ -111,7 +112,7 @@ fn dialect(values: &Values) -> Dialect {
     Dialect::of_version(version as u8).unwrap_or(Dialect::Classic)
 }
 
-fn burst(values: &Values) -> Option<Burst> {
+pub(super) fn burst(values: &Values) -> Option<Burst> {
     let interval = values.time("interval")?.as_nanos() / 1_000_000;
     let size = if values.number("burst") == 0 { 5 } else { values.number("burst") };
     Some(Burst { size: size as u16, interval: interval as u16 })

@@ -22,6 +22,7 @@ mod log;
 mod pace;
 pub mod parity;
 mod receiver;
+mod restraints;
 mod sender;
 mod serial;
 mod terms;

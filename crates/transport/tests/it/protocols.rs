@@ -6,6 +6,7 @@ use trunkline_core::{Seed, Span, Stream, Time};
 use trunkline_transport::protocol::{
     Frame, Header, PROTOCOLS, ProtocolEntry, Takes, Value, Values,
 };
+use trunkline_transport::restraint::Bounds;
 use trunkline_transport::{Extent, Protocol};
 
 /// The fate of a frame on a path: the lateness of each of its copies, in microseconds.
@@ -154,6 +155,33 @@ proptest! {
         prop_assert_eq!(talk.ends[0].unanswered() + talk.ends[0].unsent(), 0, "{}", name);
         prop_assert_eq!(talk.ends[0].counters().answered, units, "{}", name);
         prop_assert!(talk.ends[0].deadline().is_none() && talk.ends[0].held(Time::NEVER).is_none(), "{}", name);
+    }
+
+    #[test]
+    fn what_holds_a_sender_back_is_eased_by_settings_that_fit(
+        (entry, values) in settings(), enough in 1u64..1 << 30,
+    ) {
+        let restraints = (entry.restraints)(&values, enough);
+        for bounds in [Bounds::Window, Bounds::Rate] {
+            prop_assert!(restraints.iter().filter(|it| it.bounds == bounds).count() <= 1);
+        }
+        for restraint in restraints {
+            prop_assert!(!restraint.now.is_empty());
+            let mut before = (entry, values.clone());
+            for step in &restraint.steps {
+                prop_assert!((step.entry.build)(&step.values).is_ok(), "{}: {step:?}", entry.name);
+                let keys: Vec<&str> = step.entry.keys.iter().map(|key| key.name).collect();
+                for (key, _) in step.values.pairs() {
+                    prop_assert!(keys.contains(&key), "{} has no {key}", step.entry.name);
+                }
+                prop_assert_ne!((step.entry, &step.values), (before.0, &before.1));
+                before = (step.entry, step.values.clone());
+            }
+            // Nothing is left of a rate in the end; of windows there is a most.
+            if let (Bounds::Rate, Some(last)) = (restraint.bounds, restraint.steps.last()) {
+                prop_assert!(!(last.entry.restraints)(&last.values, enough).iter().any(|it| it.bounds == Bounds::Rate));
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The changes, each written into the scenario by itself.
 
-use super::paper::{Paper, Speech, Tcp, Trunk, Work};
+use super::paper::{Arq, Netblt, Paper, Speech, Tcp, Trunk, Work};
 
 /// Something changed: the constraint that it relaxes, as `explain` calls it, the step, and the scenario with it.
 #[derive(Debug, Clone)]
@@ -77,8 +77,60 @@ impl Changes<'_> {
                 }
             }
             Speech::Tcp(tcp) => self.tcp(&tcp),
+            Speech::Arq(arq) => self.arq(&arq),
+            Speech::Netblt(netblt) => self.netblt(&netblt),
             Speech::Udp | Speech::Datagram => {}
         }
+    }
+
+    /// Four times, sixteen times and so on, up to twice what the trunk carries in a round trip.
+    fn wider(&self, now: u64, unit: u64) -> Vec<u64> {
+        let round = 2.0 * self.paper.delay as f64 / 1e9;
+        let enough = 2.0 * round * self.paper.there.rate as f64 / 8.0;
+        let mut all = vec![4 * now];
+        while ((all[all.len() - 1] * unit) as f64) < enough {
+            all.push(4 * all[all.len() - 1]);
+        }
+        all
+    }
+
+    fn arq(&mut self, arq: &Arq) {
+        for frames in self.wider(arq.frames.unwrap_or(1), arq.frame) {
+            let (kind, step) = match arq.frames {
+                Some(_) => (arq.kind, format!("{frames} frames")),
+                None => ("selective-repeat", format!("selective-repeat of {frames}")),
+            };
+            let wider = Arq { kind, frames: Some(frames), ..arq.clone() };
+            self.with("window", &step, |paper| paper.speech = Speech::Arq(wider));
+        }
+        if let Some(rate) = arq.rate {
+            for (step, rate) in
+                [("2 times", Some(2 * rate)), ("10 times", Some(10 * rate)), ("none", None)]
+            {
+                let faster = Arq { rate, ..arq.clone() };
+                self.with("pace", step, |paper| paper.speech = Speech::Arq(faster));
+            }
+        }
+    }
+
+    fn netblt(&mut self, netblt: &Netblt) {
+        for outstanding in self.wider(netblt.outstanding, Netblt::PACKET * Netblt::PACKETS) {
+            let wider = Netblt { outstanding, ..netblt.clone() };
+            let step = format!("{outstanding} buffers");
+            self.with("window", &step, |paper| paper.speech = Speech::Netblt(wider));
+        }
+        if netblt.bursts.is_none() && netblt.cap.is_none() {
+            return;
+        }
+        for times in [2, 10] {
+            let bursts = netblt.bursts.map(|(burst, interval)| (burst * times, interval));
+            let faster =
+                Netblt { bursts, cap: netblt.cap.map(|cap| cap * times), ..netblt.clone() };
+            let step = format!("{times} times");
+            self.with("pace", &step, |paper| paper.speech = Speech::Netblt(faster));
+        }
+        let free = Netblt { bursts: None, cap: None, ..netblt.clone() };
+        self.with("pace", "found by the receiver", |paper| paper.speech = Speech::Netblt(free));
     }
 
     fn tcp(&mut self, tcp: &Tcp) {

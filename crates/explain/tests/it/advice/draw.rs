@@ -1,6 +1,6 @@
 //! Scenarios by chance, each with one thing in the way that is several times tighter than everything else.
 
-use super::paper::{Paper, Speech, Tcp, Trunk, Work};
+use super::paper::{Arq, Netblt, Paper, Speech, Tcp, Trunk, Work};
 use trunkline_core::{Seed, Stream};
 
 /// A scenario with what holds its traffic up.
@@ -14,7 +14,7 @@ pub struct Drawn {
 
 type Family = (&'static str, &'static str, fn(&mut Dice) -> Paper);
 
-const FAMILIES: [Family; 10] = [
+const FAMILIES: [Family; 12] = [
     ("window", "window", window),
     ("receive window", "window", receive_window),
     ("rate", "rate", rate),
@@ -25,6 +25,8 @@ const FAMILIES: [Family; 10] = [
     ("way back", "ack-path", way_back),
     ("initial window", "initial-window", initial_window),
     ("distance", "distance", distance),
+    ("frames", "window", frames),
+    ("pace", "pace", pace),
 ];
 
 /// The scenario of this number: the families take turns.
@@ -328,6 +330,54 @@ fn initial_window(dice: &mut Dice) -> Paper {
         true => Work::Bulk { bytes, repeat: 1, write: 4096 },
         false => Work::Interactive { size: 200, repeat: 1, reply: Some(bytes) },
     };
+    paper
+}
+
+/// The window of a protocol that is chosen by name.
+fn frames(dice: &mut Dice) -> Paper {
+    let mut paper = plain(dice.between(8 * MBIT, 20 * MBIT), dice.between(20 * MILLI, 60 * MILLI));
+    let window = product(&paper) / dice.between(4, 16);
+    let window = if dice.one_in(4) {
+        let buffer = Netblt::PACKET * Netblt::PACKETS;
+        let outstanding = (window / buffer).max(1);
+        paper.speech = Speech::Netblt(Netblt { outstanding, bursts: None, cap: None });
+        outstanding * buffer
+    } else {
+        let kind = dice.of(&["stop-and-wait", "go-back-n", "selective-repeat"]);
+        let frame = dice.of(&[300, 1000, 1400]);
+        let frames = (kind != "stop-and-wait").then(|| (window / frame).max(1));
+        paper.speech = Speech::Arq(Arq { kind, frame, frames, rate: None });
+        frame * frames.unwrap_or(1)
+    };
+    let rate = window * 1_000_000_000 / (2 * paper.delay);
+    paper.work = match (&paper.speech, dice.0.below(3)) {
+        (Speech::Arq(_), 0) => {
+            let size = window * dice.between(3, 9);
+            Work::Interactive { size, repeat: dice.between(5, 40), reply: Some(4) }
+        }
+        (Speech::Arq(_), _) => stream(dice, rate),
+        // Each message of NETBLT is a transfer: a long one shows what holds it up.
+        _ => Work::Bulk { bytes: 6 * rate, repeat: 1, write: 4096 },
+    };
+    paper
+}
+
+/// The rate that settings of a protocol hold.
+fn pace(dice: &mut Dice) -> Paper {
+    let mut paper = plain(dice.between(8 * MBIT, 20 * MBIT), dice.between(2 * MILLI, 20 * MILLI));
+    let rate = paper.there.rate / dice.between(4, 16);
+    if dice.one_in(3) {
+        let (kind, frame) = (dice.of(&["go-back-n", "selective-repeat"]), 1000);
+        let frames = Some(4 * product(&paper) / frame + 2);
+        paper.speech = Speech::Arq(Arq { kind, frame, frames, rate: Some(rate) });
+        paper.work = stream(dice, rate / 8);
+        return paper;
+    }
+    let interval = dice.of(&[10, 25, 60]);
+    let burst = (rate * interval / 8000 / Netblt::PACKET).max(1);
+    let (bursts, cap) = dice.of(&[(Some((burst, interval)), None), (None, Some(rate))]);
+    paper.speech = Speech::Netblt(Netblt { outstanding: 400, bursts, cap });
+    paper.work = Work::Bulk { bytes: rate / 8 * dice.between(4, 8), repeat: 1, write: 4096 };
     paper
 }
 

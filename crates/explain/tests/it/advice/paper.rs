@@ -13,6 +13,62 @@ pub enum Speech {
     Tcp(Tcp),
     Udp,
     Datagram,
+    Arq(Arq),
+    Netblt(Netblt),
+}
+
+/// A textbook protocol: stop-and-wait has no `frames`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Arq {
+    pub kind: &'static str,
+    pub frame: u64,
+    pub frames: Option<u64>,
+    /// Bits in a second of the sender's own line.
+    pub rate: Option<u64>,
+}
+
+/// NETBLT as far as the drawn scenarios set it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Netblt {
+    pub outstanding: u64,
+    /// Packets of a burst, and milliseconds from one to the next.
+    pub bursts: Option<(u64, u64)>,
+    /// The most bits in a second.
+    pub cap: Option<u64>,
+}
+
+impl Netblt {
+    /// User bytes of a packet, and packets of a buffer.
+    pub const PACKET: u64 = 1440;
+    pub const PACKETS: u64 = 16;
+
+    fn text(&self) -> String {
+        let mut out = format!(
+            "{{ kind = 'netblt', packets = {}, outstanding = {}",
+            Netblt::PACKETS,
+            self.outstanding
+        );
+        if let Some((burst, interval)) = self.bursts {
+            let _ = write!(out, ", burst = {burst}, interval = '{interval}ms'");
+        }
+        if let Some(cap) = self.cap {
+            let _ = write!(out, ", rate = '{cap}bit/s'");
+        }
+        out + " }"
+    }
+}
+
+impl Arq {
+    fn text(&self) -> String {
+        let mut out = format!("{{ kind = '{}', frame = {}", self.kind, self.frame);
+        if let Some(frames) = self.frames {
+            let _ = write!(out, ", frames = {frames}");
+        }
+        if let Some(rate) = self.rate {
+            let _ = write!(out, ", rate = '{rate}bit/s'");
+        }
+        out + " }"
+    }
 }
 
 /// TCP as far as the drawn scenarios set it.
@@ -206,6 +262,8 @@ impl Speech {
             Speech::Udp => "'udp'".into(),
             Speech::Datagram => "'datagram'".into(),
             Speech::Tcp(tcp) => tcp.text(receiver),
+            Speech::Arq(arq) => arq.text(),
+            Speech::Netblt(netblt) => netblt.text(),
         }
     }
 }
