@@ -24,7 +24,7 @@ const WINDOWS: [(u16, u8); 4] = [(252, 3), (1024, 3), (1024, 7), (4096, 7)];
 /// Windows of TCP: the largest without scaling (RFC 7323), and fourfold from there to the largest of all.
 const BUFFERS: [u64; 8] =
     [65_535, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30];
-/// Bytes under way that are taken to be enough if no line has a rate.
+/// Bytes under way that are taken to be enough if it is not known what a round trip holds.
 const UNKNOWN: u64 = 64 << 20;
 /// First windows of TCP: that of RFC 6928, and larger ones.
 const FIRST_WINDOWS: [u32; 3] = [10, 40, 160];
@@ -47,6 +47,7 @@ pub(crate) fn candidates(scenario: &Scenario, subject: usize, run: &Run) -> Vec<
     let mut all: Vec<Candidate> = Vec::new();
     all.extend(it.queue());
     all.extend(it.queue_limit());
+    all.extend(it.station_limit());
     all.extend(it.shaper());
     all.extend(it.window());
     all.extend(it.pace());
@@ -58,6 +59,8 @@ pub(crate) fn candidates(scenario: &Scenario, subject: usize, run: &Run) -> Vec<
     }
     all.extend(it.trunk_board());
     all.extend(it.backplane());
+    all.extend(it.turns());
+    all.extend(it.medium_rate());
     all.extend(it.loss());
     all.extend(it.ack_path());
     all.extend(it.rate());
@@ -80,6 +83,8 @@ pub(crate) struct Ground<'a> {
     pub answers: BTreeSet<Line>,
     /// The nodes with a backplane that packets cross.
     pub backplanes: BTreeSet<usize>,
+    /// The shared media that its packets cross.
+    pub media: BTreeSet<usize>,
     /// The longest way there and back, without any waiting.
     pub round_trip: Span,
 }
@@ -96,6 +101,7 @@ impl<'a> Ground<'a> {
             data: BTreeSet::new(),
             answers: BTreeSet::new(),
             backplanes: BTreeSet::new(),
+            media: BTreeSet::new(),
             round_trip: Span::ZERO,
         };
         // A run has shown that there are ways.
@@ -110,7 +116,6 @@ impl<'a> Ground<'a> {
     /// Adds the way of a flow. Messages are answered by messages, and datagrams by nothing.
     fn add(&mut self, network: &Network<'_>, way: &Way) {
         self.hosts.extend([way.from, way.to]);
-        // Of traffic over a shared medium nothing is relaxed.
         let line = |it: &Crossing| match network.lanes()[it.lane] {
             Lane::Link { index, reversed, .. } => Some(Line { link: index, reversed }),
             Lane::Station { .. } | Lane::Backplane { .. } => None,
@@ -125,6 +130,10 @@ impl<'a> Ground<'a> {
         self.backplanes.extend(crossed().filter_map(|it| match network.lanes()[it.lane] {
             Lane::Backplane { index, .. } => Some(index),
             Lane::Link { .. } | Lane::Station { .. } => None,
+        }));
+        self.media.extend(crossed().filter_map(|it| match network.lanes()[it.lane] {
+            Lane::Station { index, .. } => Some(index),
+            Lane::Link { .. } | Lane::Backplane { .. } => None,
         }));
         let way = crossed().filter_map(line).map(|line| line.spec(self.scenario).delay).sum();
         self.round_trip = self.round_trip.max(way);
@@ -276,8 +285,11 @@ impl<'a> Ground<'a> {
         self.in_a_round_trip().map_or(UNKNOWN, |bytes| 2 * bytes)
     }
 
-    /// Bytes that the slowest line carries in a round trip.
+    /// Bytes that the slowest line carries in a round trip. How long one takes on a shared medium is not known.
     fn in_a_round_trip(&self) -> Option<u64> {
+        if !self.media.is_empty() {
+            return None;
+        }
         let rate = self.data.iter().filter_map(|&line| self.spec(line).rate).min()?;
         Some(rate.bytes_in(self.round_trip))
     }
@@ -418,7 +430,7 @@ fn binary(bytes: u64) -> String {
     }
 }
 
-fn join<T: AsRef<str>>(words: impl IntoIterator<Item = T>) -> String {
+pub(crate) fn join<T: AsRef<str>>(words: impl IntoIterator<Item = T>) -> String {
     let words: Vec<T> = words.into_iter().collect();
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     words.join(", ")

@@ -36,6 +36,10 @@ pub enum Constraint {
     TrunkBoard,
     /// The nodes' backplanes.
     Backplane,
+    /// What taking turns on a shared medium costs.
+    Turns,
+    /// The rate of a shared medium.
+    MediumRate,
     /// What the line loses or damages has to be sent again.
     Loss,
     /// What is worse on the way of the answers than on that of the data: rate, loss, queue.
@@ -64,6 +68,8 @@ impl Constraint {
             Constraint::Processor => "processor",
             Constraint::TrunkBoard => "trunk board",
             Constraint::Backplane => "backplane",
+            Constraint::Turns => "turn-taking",
+            Constraint::MediumRate => "medium's rate",
             Constraint::Loss => "loss",
             Constraint::AckPath => "way back",
             Constraint::Rate => "trunk rate",

@@ -14,7 +14,7 @@ use crate::runner::run_all;
 use crate::{ExplainError, jump, waterfall, words};
 use trunkline_engine::{About, Engine, EngineError, Note, NoteKind, Run};
 use trunkline_measure::{Keep, TrafficRun};
-use trunkline_scenario::{Lane, Network, Scenario, Workload};
+use trunkline_scenario::{Network, Scenario, Workload};
 
 /// How an explanation is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,10 +81,7 @@ pub fn explain_with(
     for (index, traffic) in scenario.traffic.iter().enumerate() {
         if options.traffic.is_empty() || options.traffic.contains(&traffic.name) {
             let mut case = Case::new(simulator, scenario, &whole, index, options)?;
-            match medium(scenario, index) {
-                Some(medium) => case.leaves(medium),
-                None => case.relax(tell),
-            }
+            case.relax(tell);
             explanation.runs += case.runs;
             explanation.notes.extend(case.notes());
             explanation.traffic.push(case.explanation());
@@ -125,8 +122,6 @@ struct Case<'a> {
     pairs: Vec<(usize, usize, Figures)>,
     runs: usize,
     notes: Vec<Note>,
-    /// Whether what binds is looked for.
-    sought: bool,
 }
 
 impl<'a> Case<'a> {
@@ -166,18 +161,7 @@ impl<'a> Case<'a> {
             pairs: Vec::new(),
             runs,
             notes: Vec::new(),
-            sought: true,
         })
-    }
-
-    /// What binds is not looked for: the traffic crosses a medium, and what relaxes one is not known here.
-    fn leaves(&mut self, medium: &str) {
-        let text = format!(
-            "what binds is not looked for, as it crosses the shared medium '{medium}': compare runs of the scenario with other kinds, rates and stations"
-        );
-        self.candidates.clear();
-        self.sought = false;
-        self.notes.push(Note::new(NoteKind::NotCovered, text));
     }
 
     /// Runs the scenario with every rung of every candidate, then with pairs.
@@ -313,7 +297,7 @@ impl<'a> Case<'a> {
     fn verdict(&self, size: u64) -> Verdict {
         let relaxed = self.relaxed(size);
         let pairs = self.pairs(size, &relaxed);
-        let binds = if self.sought { binding(&relaxed, &pairs) } else { Binding::NotSought };
+        let binds = binding(&relaxed, &pairs);
         let rounds = self.rounds(size);
         Verdict { size, binds, rounds, relaxed, pairs }
     }
@@ -395,14 +379,4 @@ impl Verdict {
 /// The run of a scenario of which there is one cell and one engine.
 pub(crate) fn simulated(simulator: &dyn Engine, scenario: &Scenario) -> Result<Run, EngineError> {
     simulator.run(&Network::of(scenario)?, &|_| ())
-}
-
-/// A shared medium that a traffic crosses.
-fn medium(scenario: &Scenario, traffic: usize) -> Option<&str> {
-    let network = Network::of(scenario).ok()?;
-    let own = network.ways().iter().filter(|way| way.traffic == traffic);
-    own.flat_map(|way| &way.there).find_map(|it| match network.lanes()[it.lane] {
-        Lane::Station { medium, .. } => Some(&*medium.name),
-        Lane::Link { .. } | Lane::Backplane { .. } => None,
-    })
 }

@@ -75,8 +75,6 @@ pub enum Binding {
     Two(Constraint, Constraint),
     /// None of those that can be relaxed: the application's own pace.
     Nothing,
-    /// It was not looked for: the traffic crosses a shared medium, and what relaxes one is not known.
-    NotSought,
 }
 
 /// A constraint and what its steps buy.

@@ -15,6 +15,7 @@ mod focus;
 mod jump;
 mod lengths;
 mod lines;
+mod media;
 mod relax;
 mod rounds;
 mod runner;

@@ -11,7 +11,7 @@ use trunkline_path::{Limit, LinkSpec};
 /// The largest packet if a limit counts packets.
 const MTU: u32 = 1500;
 /// What a queue drops, by whatever rule.
-const OVERFLOWS: [DropCause; 6] = [
+pub(crate) const OVERFLOWS: [DropCause; 6] = [
     DropCause::QueueLimit,
     DropCause::CoDel,
     DropCause::EarlyDiscard,
@@ -146,9 +146,11 @@ impl Ground<'_> {
             let wire = &self.scenario.links[link];
             wire.forward.delay.max(wire.backward.delay)
         };
-        let total: Span = links.iter().map(longest).sum();
-        let some = !lines.is_empty();
-        let rungs = some.then(|| ("hardly any".into(), Relaxation::Distance { lines }));
+        let media = self.media_with(|spec| !spec.delay.is_zero());
+        let on_media = media.iter().map(|&at| self.scenario.media[at].spec.delay);
+        let total: Span = links.iter().map(longest).chain(on_media).sum();
+        let some = !lines.is_empty() || !media.is_empty();
+        let rungs = some.then(|| ("hardly any".into(), Relaxation::Distance { lines, media }));
         let now = format!("{total} one way");
         candidate(Constraint::Distance, String::new(), now, rungs.into_iter().collect())
     }

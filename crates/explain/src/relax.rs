@@ -43,7 +43,7 @@ impl Line {
     }
 }
 
-/// One thing made better. Hosts, nodes, links and traffics are named by their index in the scenario.
+/// One thing made better. Hosts, nodes, links, media and traffics are named by their index in the scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Relaxation {
     /// The window of a traffic that speaks URP, in both directions if it is smaller: blocks of so many bytes, so
@@ -163,10 +163,29 @@ pub enum Relaxation {
         /// The lines.
         lines: Vec<Line>,
     },
-    /// Lines a thousandth as long, without jitter.
+    /// Lines and media a thousandth as long, without jitter.
     Distance {
         /// The lines.
         lines: Vec<Line>,
+        /// The media.
+        media: Vec<usize>,
+    },
+    /// Media on which taking turns costs nothing.
+    Turns {
+        /// The media.
+        media: Vec<usize>,
+    },
+    /// Media so many times as fast.
+    MediumRate {
+        /// The media.
+        media: Vec<usize>,
+        /// How many times.
+        factor: u32,
+    },
+    /// Media whose queues and buffers hold whatever comes.
+    Stations {
+        /// The media.
+        media: Vec<usize>,
     },
     /// All of these.
     Several(Vec<Relaxation>),
@@ -226,12 +245,37 @@ impl Relaxation {
             | Relaxation::RoundRobin { lines }
             | Relaxation::QueueLimit { lines, .. }
             | Relaxation::Shaper { lines }
-            | Relaxation::Loss { lines }
-            | Relaxation::Distance { lines } => {
-                for &Line { link, reversed } in lines {
-                    let wire = &mut it.links[link];
-                    self.change_line(if reversed { &mut wire.backward } else { &mut wire.forward });
+            | Relaxation::Loss { lines } => self.change_lines(it, lines),
+            Relaxation::Distance { lines, media } => {
+                self.change_lines(it, lines);
+                self.change_media(it, media);
+            }
+            Relaxation::Turns { media }
+            | Relaxation::MediumRate { media, .. }
+            | Relaxation::Stations { media } => self.change_media(it, media),
+        }
+    }
+
+    fn change_lines(&self, it: &mut Scenario, lines: &[Line]) {
+        for &Line { link, reversed } in lines {
+            let wire = &mut it.links[link];
+            self.change_line(if reversed { &mut wire.backward } else { &mut wire.forward });
+        }
+    }
+
+    fn change_media(&self, it: &mut Scenario, media: &[usize]) {
+        for &at in media {
+            let medium = &mut it.media[at].spec;
+            match self {
+                Relaxation::Distance { .. } => {
+                    medium.delay = part(medium.delay, PRACTICALLY_NOTHING)
                 }
+                Relaxation::Turns { .. } => {
+                    *medium = medium.without_turns().unwrap_or_else(|| medium.clone());
+                }
+                Relaxation::MediumRate { factor, .. } => *medium = medium.faster(*factor),
+                Relaxation::Stations { .. } => *medium = medium.unlimited(NO_LIMIT),
+                _ => {}
             }
         }
     }

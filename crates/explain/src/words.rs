@@ -148,7 +148,6 @@ fn binding(unit: Unit, paces: bool, group: &Group) -> String {
             100.0 * crate::decide::ENOUGH,
         ),
         Binding::Nothing => nothing(paces),
-        Binding::NotSought => "What binds on a shared medium is not looked for.".into(),
     }
 }
 

@@ -4,10 +4,11 @@ use proptest::prelude::*;
 use trunkline_core::{Probability, Rate, Size, Span};
 use trunkline_explain::{Line, PRACTICALLY_NOTHING, Relaxation};
 use trunkline_path::impairment::ImpairmentSpec;
-use trunkline_path::{DisciplineSpec, Limit, LinkSpec};
+use trunkline_path::medium::{AccessSpec, KINDS, MediumSpec};
+use trunkline_path::{DisciplineSpec, Framing, Limit, LinkSpec};
 use trunkline_scenario::{
-    Cost, Host, Interface, Listed, Node, Processor, Scenario, Split, TcpSettings, Transport,
-    UrpSettings, Wire,
+    Cost, Host, Interface, Listed, Medium, Node, Processor, Scenario, Split, TcpSettings,
+    Transport, UrpSettings, Wire,
 };
 
 use trunkline_transport::protocol::{PROTOCOLS, Value};
@@ -75,6 +76,23 @@ prop_compose! {
     }
 }
 
+/// A medium of any kind, with any of the settings that its own tests try.
+fn medium() -> impl Strategy<Value = Medium> {
+    let chosen = (0..KINDS.len(), any::<prop::sample::Index>(), 1u64..1 << 30, 0u64..1 << 20);
+    chosen.prop_map(|(kind, trial, rate, delay)| {
+        let kind = &KINDS[kind];
+        let access = AccessSpec::read(kind.name, kind.trials[trial.index(kind.trials.len())]);
+        let spec = MediumSpec {
+            rate: Some(Rate::from_bits_per_second(rate)),
+            framing: Framing::default(),
+            delay: Span::from_nanos(delay),
+            discipline: DisciplineSpec::fifo(Limit::Bytes(rate)),
+            access: access.expect("settings that are tried"),
+        };
+        Medium { name: String::new(), stations: Vec::new(), spec }
+    })
+}
+
 prop_compose! {
     fn tcp()(
         window in prop::option::of(64u64..1 << 24),
@@ -109,6 +127,7 @@ prop_compose! {
     fn scenario()(
         hosts in prop::collection::vec(host(), COUNT),
         links in prop::collection::vec((link(), link()), COUNT),
+        media in prop::collection::vec(medium(), COUNT),
         transports in prop::collection::vec(
             prop_oneof![
                 (urp(), urp()),
@@ -135,6 +154,7 @@ prop_compose! {
             name: format!("n{at}"),
             backplane: Some(Rate::from_bits_per_second(8_000_000)),
         }).collect();
+        scenario.media = media;
         scenario.hosts = hosts;
         let wire = |(forward, backward)| Wire {
             name: String::new(), from: String::new(), to: String::new(),
@@ -195,9 +215,22 @@ fn undone(relaxation: &Relaxation, before: &Scenario, after: &Scenario) -> Scena
         Relaxation::Loss { lines } => {
             undo_lines(&mut it, before, lines, |it, was| it.impairments = was.impairments.clone());
         }
-        Relaxation::Distance { lines } => undo_lines(&mut it, before, lines, |it, was| {
-            it.delay = was.delay;
-            it.impairments.jitter = was.impairments.jitter;
+        Relaxation::Distance { lines, media } => {
+            undo_lines(&mut it, before, lines, |it, was| {
+                it.delay = was.delay;
+                it.impairments.jitter = was.impairments.jitter;
+            });
+            undo_media(&mut it, before, media, |it, was| it.delay = was.delay);
+        }
+        Relaxation::Turns { media } => undo_media(&mut it, before, media, |it, was| {
+            (it.access, it.delay) = (was.access, was.delay);
+        }),
+        Relaxation::MediumRate { media, .. } => undo_media(&mut it, before, media, |it, was| {
+            (it.access, it.rate) = (was.access, was.rate);
+        }),
+        Relaxation::Stations { media } => undo_media(&mut it, before, media, |it, was| {
+            it.access = was.access;
+            it.discipline.clone_from(&was.discipline);
         }),
         Relaxation::Several(list) => {
             return list.iter().fold(it, |it, one| undone(one, before, &it));
@@ -216,6 +249,15 @@ fn interfaces(
     hosts
         .iter()
         .for_each(|&host| undo(&mut it.hosts[host].interface, &before.hosts[host].interface));
+}
+
+fn undo_media(
+    it: &mut Scenario,
+    before: &Scenario,
+    media: &[usize],
+    undo: impl Fn(&mut MediumSpec, &MediumSpec),
+) {
+    media.iter().for_each(|&at| undo(&mut it.media[at].spec, &before.media[at].spec));
 }
 
 fn undo_lines(
@@ -280,7 +322,10 @@ fn on_the_way() -> impl Strategy<Value = Relaxation> {
             .prop_map(|(lines, bytes)| Relaxation::QueueLimit { lines, bytes }),
         some_lines().prop_map(|lines| Relaxation::Shaper { lines }),
         some_lines().prop_map(|lines| Relaxation::Loss { lines }),
-        some_lines().prop_map(|lines| Relaxation::Distance { lines }),
+        (some_lines(), some()).prop_map(|(lines, media)| Relaxation::Distance { lines, media }),
+        some().prop_map(|media| Relaxation::Turns { media }),
+        (some(), 2u32..11).prop_map(|(media, factor)| Relaxation::MediumRate { media, factor }),
+        some().prop_map(|media| Relaxation::Stations { media }),
     ]
 }
 
@@ -314,6 +359,29 @@ proptest! {
         for (was, is) in both_ends(&scenario, &after) {
             prop_assert_eq!(window(is), window(was).map(|was| was.max(wanted)));
         }
+    }
+
+    #[test]
+    fn a_faster_medium_and_one_without_limits_are_of_its_kind(scenario in scenario()) {
+        let media: Vec<usize> = (0..COUNT).collect();
+        let faster = Relaxation::MediumRate { media: media.clone(), factor: 2 };
+        for relaxation in [faster, Relaxation::Stations { media }] {
+            let after = relaxation.apply(&scenario);
+            for (was, is) in scenario.media.iter().zip(&after.media) {
+                prop_assert_eq!(was.spec.access.kind(), is.spec.access.kind());
+                prop_assert_ne!(&was.spec, &is.spec);
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_pays_for_turns_twice(scenario in scenario()) {
+        let free = Relaxation::Turns { media: (0..COUNT).collect() };
+        let once = free.apply(&scenario);
+        for medium in &once.media {
+            prop_assert!(medium.spec.without_turns().is_none(), "{medium:?}");
+        }
+        prop_assert_eq!(free.apply(&once), once);
     }
 
     #[test]

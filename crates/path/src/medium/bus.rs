@@ -1,7 +1,8 @@
 //! A bus: one device at a time sends a burst, and the first in order that waits is next.
 
 use super::alone::{Alone, Ask, ByFormula, Rule, Saturated, Turn};
-use super::{Access, AccessSettings, Ground, StationId, Stations};
+use super::{Access, AccessSettings, Ground, MediumSpec, StationId, Stations};
+use crate::discipline::Keys;
 use crate::discipline::settings::{choice, keys};
 use std::ops::RangeInclusive;
 use trunkline_core::{Carried, Span, Time};
@@ -41,6 +42,11 @@ impl AccessSettings for BusSettings {
         Some(self)
     }
 
+    fn without_turns(&self, medium: &MediumSpec) -> Option<(BusSettings, Span)> {
+        let free = BusSettings { overhead: Span::ZERO, ..*self };
+        (free != *self).then_some((free, medium.delay))
+    }
+
     fn build(self, ground: &Ground<'_>) -> Bus {
         Bus {
             settings: self,
@@ -55,6 +61,12 @@ impl AccessSettings for BusSettings {
 }
 
 impl BusSettings {
+    /// One without overheads whose stations send a frame in turn.
+    pub(super) fn in_turns() -> BusSettings {
+        let bus = BusSettings::with_limit(super::spec::NO_LIMIT);
+        BusSettings { order: Order::Turns, ..bus }
+    }
+
     /// How long a frame keeps the bus, overheads included.
     fn keeps(&self, alone: &Alone, ask: &Ask) -> Span {
         self.overhead.scaled(ask.bytes.div_ceil(self.burst).max(1).into(), 1) + alone.length(ask)

@@ -1,7 +1,7 @@
 //! Half duplex: one channel for all, without collisions.
 
 use super::alone::{Alone, Ask, ByFormula, Rule, Saturated, Turn};
-use super::{Access, AccessSettings, Ground, StationId, Stations};
+use super::{Access, AccessSettings, BusSettings, Ground, MediumSpec, StationId, Stations};
 use crate::discipline::settings::keys;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -24,6 +24,11 @@ impl AccessSettings for HalfDuplexSettings {
 
     fn by_formula(&self) -> Option<&dyn ByFormula> {
         Some(self)
+    }
+
+    fn without_turns(&self, medium: &MediumSpec) -> Option<(BusSettings, Span)> {
+        let costs = !(self.turnaround + medium.delay).is_zero();
+        costs.then_some((BusSettings::in_turns(), medium.delay))
     }
 
     fn build(self, ground: &Ground<'_>) -> HalfDuplex {

@@ -66,6 +66,36 @@ macro_rules! media {
                 }
             }
 
+            /// A bus in its place, with the same rate and distances, on which taking turns costs nothing. `None` if stations do not
+            /// take turns here, or for nothing.
+            pub fn without_turns(&self) -> Option<MediumSpec> {
+                let (bus, delay) = match &self.access {
+                    $(AccessSpec::$Access(it) => it.without_turns(self)?,)+
+                };
+                Some(MediumSpec { access: AccessSpec::Bus(bus), delay, ..self.clone() })
+            }
+
+            /// The medium so many times as fast.
+            pub fn faster(&self, times: u32) -> MediumSpec {
+                let faster = |rate: Rate| rate.bits_per_second().saturating_mul(times.into());
+                let rate = self.rate.map(|rate| Rate::from_bits_per_second(faster(rate)));
+                let access = match self.access {
+                    $(AccessSpec::$Access(it) => AccessSpec::$Access(it.faster(times)),)+
+                };
+                MediumSpec { rate, access, ..self.clone() }
+            }
+
+            /// The medium with queues and buffers that hold whatever comes, of so many bytes.
+            pub fn unlimited(&self, bytes: u64) -> MediumSpec {
+                let mut medium = self.clone();
+                // Only cells in place of bytes could be refused.
+                let _ = medium.discipline.set_limit($crate::Limit::Bytes(bytes));
+                medium.access = match self.access {
+                    $(AccessSpec::$Access(it) => AccessSpec::$Access(it.unlimited()),)+
+                };
+                medium
+            }
+
             /// Bytes of the largest frames of which it loses nothing, if it holds senders back and larger frames may be
             /// lost all the same.
             pub fn lossless_up_to(&self) -> Option<u64> {

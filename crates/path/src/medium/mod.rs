@@ -28,7 +28,7 @@ use crate::{Backlog, SpecError};
 use alone::ByFormula;
 use list::media;
 use stations::Stations;
-use trunkline_core::{Carried, Channel, Counts, DropCause, Hosts, Seed, Time};
+use trunkline_core::{Carried, Channel, Counts, DropCause, Hosts, Rate, Seed, Span, Time};
 
 // A medium is its file, its `mod` above and its line here: its name, and its file's access and settings.
 media! {
@@ -94,6 +94,22 @@ trait AccessSettings: Keys + Copy {
     /// The lines that a frame crosses from one station to another, if it is a fabric of switches.
     fn ports(&self, _alone: &Alone, _from: StationId, _to: StationId) -> Option<Vec<PortLine>> {
         None
+    }
+
+    /// A bus that carries the same frames and on which taking turns costs nothing, with the propagation delay between two of its
+    /// stations, in the mean. `None` if stations do not take turns, or for nothing.
+    fn without_turns(&self, medium: &MediumSpec) -> Option<(BusSettings, Span)> {
+        Some((BusSettings::in_turns(), medium.delay))
+    }
+
+    /// These settings for a medium so many times as fast: rates, and what goes in a stated time, grow with it.
+    fn faster(self, _times: u32) -> Self {
+        self
+    }
+
+    /// These settings with buffers of the medium's own that hold whatever comes.
+    fn unlimited(self) -> Self {
+        self
     }
 
     /// Checks what ranges alone do not say.

@@ -2,7 +2,7 @@
 
 use super::alone::{Alone, Ask, ByFormula, Rule, Saturated, Turn};
 use super::ring::{Ring, time_of};
-use super::{Access, AccessSettings, Ground, StationId, Stations};
+use super::{Access, AccessSettings, BusSettings, Ground, MediumSpec, StationId, Stations};
 use crate::discipline::settings::keys;
 use std::ops::RangeInclusive;
 use trunkline_core::{Carried, Span, Time};
@@ -33,6 +33,11 @@ impl AccessSettings for TokenRingSettings {
 
     fn by_formula(&self) -> Option<&dyn ByFormula> {
         Some(self)
+    }
+
+    /// A frame and its answer go once round together.
+    fn without_turns(&self, medium: &MediumSpec) -> Option<(BusSettings, Span)> {
+        Some((BusSettings::in_turns(), medium.delay.scaled(1, 2)))
     }
 
     fn build(self, ground: &Ground<'_>) -> TokenRing {

@@ -83,6 +83,11 @@ impl AccessSettings for WidebandSettings {
         )
     }
 
+    fn faster(self, times: u32) -> WidebandSettings {
+        let [usable, datagrams] = [self.usable, self.datagrams].map(|it| it.saturating_mul(times));
+        WidebandSettings { usable, datagrams, ..self }
+    }
+
     fn by_formula(&self) -> Option<&dyn ByFormula> {
         Some(self)
     }

@@ -138,7 +138,6 @@ fn told(binding: &Binding) -> String {
         Binding::One(constraint) => name(*constraint),
         Binding::Two(one, other) => format!("{} and {}", name(*one), name(*other)),
         Binding::Nothing => "nothing".into(),
-        Binding::NotSought => "not sought".into(),
     }
 }
 

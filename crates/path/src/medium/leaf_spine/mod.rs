@@ -9,7 +9,7 @@ pub use lines::PortLine;
 use super::alone::Alone;
 use super::slab::Slab;
 use super::transit::Destination;
-use super::{Access, AccessSettings, Ground, MediumSpec, StationId, Stations};
+use super::{Access, AccessSettings, BusSettings, Ground, MediumSpec, StationId, Stations};
 use crate::SpecError;
 use crate::discipline::settings::{choice, keys};
 use crate::framing::Piece;
@@ -127,6 +127,21 @@ impl AccessSettings for LeafSpineSettings {
 
     fn ports(&self, alone: &Alone, from: StationId, to: StationId) -> Option<Vec<PortLine>> {
         Some(self.lines(alone, from, to))
+    }
+
+    /// Nobody waits for a turn: each station has a cable of its own.
+    fn without_turns(&self, _medium: &MediumSpec) -> Option<(BusSettings, Span)> {
+        None
+    }
+
+    fn unlimited(self) -> LeafSpineSettings {
+        LeafSpineSettings { buffer: *SIZES.end(), headroom: None, ..self }
+    }
+
+    fn faster(self, times: u32) -> LeafSpineSettings {
+        let faster = |rate: Rate| rate.bits_per_second().saturating_mul(times.into());
+        let trunk_rate = self.trunk_rate.map(|rate| Rate::from_bits_per_second(faster(rate)));
+        LeafSpineSettings { trunk_rate, ..self }
     }
 
     fn build(self, ground: &Ground<'_>) -> LeafSpine {
