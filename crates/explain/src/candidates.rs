@@ -3,10 +3,8 @@
 
 use crate::constraint::Constraint;
 use crate::focus::{leader, rivals};
-use crate::relax::{
-    Line, PRACTICALLY_NOTHING, Relaxation, has_messages, initial_window, receive_buffer,
-    send_buffer, window,
-};
+use crate::relax::{Line, PRACTICALLY_NOTHING, Relaxation, has_messages};
+use crate::windows::{initial_window, receive_buffer, send_buffer, window};
 use std::collections::BTreeSet;
 use trunkline_core::Span;
 use trunkline_engine::Run;

@@ -21,6 +21,7 @@ mod rounds;
 mod runner;
 mod text;
 mod waterfall;
+mod windows;
 mod words;
 
 pub use constraint::Constraint;

@@ -1,7 +1,8 @@
 //! In how many rounds a message goes, and why.
 
-use crate::relax::{has_messages, window};
+use crate::relax::has_messages;
 use crate::waterfall::Bar;
+use crate::windows::window;
 use serde::Serialize;
 use trunkline_core::{Cause, Span};
 use trunkline_measure::TrafficRun;
