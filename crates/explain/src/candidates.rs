@@ -59,6 +59,7 @@ pub(crate) fn candidates(scenario: &Scenario, subject: usize, run: &Run) -> Vec<
     all.extend(it.backplane());
     all.extend(it.turns());
     all.extend(it.medium_rate());
+    all.extend(it.schedule());
     all.extend(it.loss());
     all.extend(it.ack_path());
     all.extend(it.rate());

@@ -40,6 +40,8 @@ pub enum Constraint {
     Turns,
     /// The rate of a shared medium.
     MediumRate,
+    /// What a schedule changes while the traffic is under way.
+    Schedule,
     /// What the line loses or damages has to be sent again.
     Loss,
     /// What is worse on the way of the answers than on that of the data: rate, loss, queue.
@@ -70,6 +72,7 @@ impl Constraint {
             Constraint::Backplane => "backplane",
             Constraint::Turns => "turn-taking",
             Constraint::MediumRate => "medium's rate",
+            Constraint::Schedule => "schedule",
             Constraint::Loss => "loss",
             Constraint::AckPath => "way back",
             Constraint::Rate => "trunk rate",

@@ -64,6 +64,22 @@ impl Ground<'_> {
         (bytes > most).then_some(bytes)
     }
 
+    /// Schedules that change lines after the start.
+    pub(crate) fn schedule(&self) -> Option<Candidate> {
+        let changes = |line: Line| {
+            let steps = &self.spec(line).schedule.steps;
+            steps.iter().filter(|(at, _)| !at.is_zero()).count()
+        };
+        let lines: Vec<Line> = self.lines().into_iter().filter(|&it| changes(it) > 0).collect();
+        let most = lines.iter().map(|&line| changes(line)).max()?;
+        let every = lines.iter().find_map(|&line| self.spec(line).schedule.repeat);
+        let again = every.map_or(String::new(), |every| format!(", again every {every}"));
+        let plural = if most == 1 { "" } else { "s" };
+        let place = self.names_of_lines(&lines);
+        let rungs = vec![("as at the start".into(), Relaxation::Steady { lines })];
+        candidate(Constraint::Schedule, place, format!("{most} change{plural}{again}"), rungs)
+    }
+
     /// The loss on the way of the data; also on a link's other direction, if that is no better.
     pub(crate) fn loss(&self) -> Option<Candidate> {
         let lines = self.those(&self.data, |_, spec| impaired(spec));

@@ -158,6 +158,11 @@ pub enum Relaxation {
         /// The lines.
         lines: Vec<Line>,
     },
+    /// Lines that stay as their schedules have them at the start.
+    Steady {
+        /// The lines.
+        lines: Vec<Line>,
+    },
     /// Lines that neither lose, damage, duplicate nor reorder.
     Loss {
         /// The lines.
@@ -245,6 +250,7 @@ impl Relaxation {
             | Relaxation::RoundRobin { lines }
             | Relaxation::QueueLimit { lines, .. }
             | Relaxation::Shaper { lines }
+            | Relaxation::Steady { lines }
             | Relaxation::Loss { lines } => self.change_lines(it, lines),
             Relaxation::Distance { lines, media } => {
                 self.change_lines(it, lines);
@@ -304,6 +310,10 @@ impl Relaxation {
             Relaxation::QueueLimit { bytes: Some(bytes), .. } => enlarge(link, *bytes),
             Relaxation::Shaper { .. } if link.discipline.assumptions().cap.is_some() => {
                 link.discipline = DisciplineSpec::fifo(link.discipline.limit());
+            }
+            Relaxation::Steady { .. } => {
+                link.schedule.steps.retain(|(at, _)| at.is_zero());
+                link.schedule.repeat = None;
             }
             Relaxation::Loss { .. } => perfect(link),
             Relaxation::Distance { .. } => shorten(link),

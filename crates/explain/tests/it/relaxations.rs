@@ -62,8 +62,11 @@ prop_compose! {
         delay in 0u64..1_000_000_000,
         duplicate in 0f64..0.5,
         limit in 1u64..1_000_000,
+        step in prop::sample::select(vec!["rate=1mbit", "delay=3ms", "limit=4kB", "loss=1%", "jitter=1ms"]),
+        at in 0u64..3,
     ) -> LinkSpec {
         LinkSpec {
+            schedule: format!("0s rate=2mbit; {at}s {step}; repeat 4s").parse().unwrap(),
             rate: rate.map(Rate::from_bits_per_second),
             delay: Span::from_nanos(delay),
             discipline: DisciplineSpec::fifo(Limit::Bytes(limit)),
@@ -199,7 +202,10 @@ fn undone(relaxation: &Relaxation, before: &Scenario, after: &Scenario) -> Scena
             (it.programmed, it.deaf) = (was.programmed, was.deaf);
         }),
         Relaxation::Rate { lines, .. } => {
-            undo_lines(&mut it, before, lines, |it, was| it.rate = was.rate)
+            undo_lines(&mut it, before, lines, |it, was| {
+                it.rate = was.rate;
+                it.schedule.clone_from(&was.schedule);
+            });
         }
         Relaxation::TrunkBoard { lines } => {
             undo_lines(&mut it, before, lines, |it, was| it.processor.clone_from(&was.processor));
@@ -210,15 +216,25 @@ fn undone(relaxation: &Relaxation, before: &Scenario, after: &Scenario) -> Scena
         Relaxation::RoundRobin { lines }
         | Relaxation::QueueLimit { lines, .. }
         | Relaxation::Shaper { lines } => {
-            undo_lines(&mut it, before, lines, |it, was| it.discipline.clone_from(&was.discipline));
+            undo_lines(&mut it, before, lines, |it, was| {
+                it.discipline.clone_from(&was.discipline);
+                it.schedule.clone_from(&was.schedule);
+            });
+        }
+        Relaxation::Steady { lines } => {
+            undo_lines(&mut it, before, lines, |it, was| it.schedule.clone_from(&was.schedule));
         }
         Relaxation::Loss { lines } => {
-            undo_lines(&mut it, before, lines, |it, was| it.impairments = was.impairments.clone());
+            undo_lines(&mut it, before, lines, |it, was| {
+                it.impairments = was.impairments.clone();
+                it.schedule.clone_from(&was.schedule);
+            });
         }
         Relaxation::Distance { lines, media } => {
             undo_lines(&mut it, before, lines, |it, was| {
                 it.delay = was.delay;
                 it.impairments.jitter = was.impairments.jitter;
+                it.schedule.clone_from(&was.schedule);
             });
             undo_media(&mut it, before, media, |it, was| it.delay = was.delay);
         }
@@ -321,6 +337,7 @@ fn on_the_way() -> impl Strategy<Value = Relaxation> {
         (some_lines(), prop::option::of(1u64..1 << 20))
             .prop_map(|(lines, bytes)| Relaxation::QueueLimit { lines, bytes }),
         some_lines().prop_map(|lines| Relaxation::Shaper { lines }),
+        some_lines().prop_map(|lines| Relaxation::Steady { lines }),
         some_lines().prop_map(|lines| Relaxation::Loss { lines }),
         (some_lines(), some()).prop_map(|(lines, media)| Relaxation::Distance { lines, media }),
         some().prop_map(|media| Relaxation::Turns { media }),

@@ -119,6 +119,25 @@ fn what_answers_wait_for_is_no_window_if_there_is_enough_of_it() {
 }
 
 #[test]
+fn a_schedule_is_found_but_not_what_it_says_of_the_start() {
+    let bulk = "kind = 'bulk'\nbytes = '8MB'\ntransport = { kind = 'tcp', congestion = 'cubic' }";
+    let trunk =
+        |schedule: &str| format!("delay = '10ms'\nlimit = '200kB'\nschedule = '{schedule}'");
+    let changing = trunk(
+        "0s rate=10mbit; 1s loss=100%; 4s loss=0%; 8s rate=2mbit; 20s rate=10mbit; repeat 30s",
+    );
+    let explanation = explain(&scenario(&changing, bulk), &Simulator).unwrap();
+    let found = group(&explanation);
+    assert_eq!(found.binds, Binding::One(Constraint::Schedule), "{}", text(&explanation));
+    assert!(text(&explanation).contains("(4 changes, again every 30s"), "{}", text(&explanation));
+    let promised = found.relaxing(Constraint::Schedule).unwrap().steps[0].figure.bytes_per_second;
+    let brings = goodput(&scenario(&trunk("0s rate=10mbit"), bulk));
+    assert!((promised / brings - 1.0).abs() < 0.01, "{promised} promised, {brings} brought");
+    let steady = explain(&scenario(&trunk("0s rate=10mbit"), bulk), &Simulator).unwrap();
+    assert!(group(&steady).relaxing(Constraint::Schedule).is_none(), "{}", text(&steady));
+}
+
+#[test]
 fn a_rare_loss_is_found_though_a_short_run_sees_none() {
     let trunk = "rate = '100Mbit/s'\ndelay = '20ms'\nlimit = '2MB'\nloss = '0.05%'";
     let tcp = "kind = 'bulk'\nbytes = '30MB'\ntransport = { kind = 'tcp', congestion = 'newreno' }";
