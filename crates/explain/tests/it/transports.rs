@@ -48,7 +48,7 @@ fn the_window_of_tcp_is_found() {
 fn the_windows_of_protocols_chosen_by_name_are_found_and_bring_what_they_promise() {
     let steps = [
         (
-            "kind = 'stop-and-wait'",
+            "kind = 'stop-and-wait', timeout = '116ms'",
             "selective-repeat of 16",
             "kind = 'selective-repeat', frames = 16",
         ),

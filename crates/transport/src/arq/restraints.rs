@@ -1,6 +1,6 @@
 //! What the textbook protocols' own settings hold back: the window, and the rate of the sender's line.
 
-use super::{SELECTIVE_REPEAT, STOP_AND_WAIT, Settings};
+use super::{SELECTIVE_REPEAT, Settings};
 use crate::protocol::{ProtocolEntry, Value, Values};
 use crate::restraint::{Bounds, Restraint, Step, TIMES, fourfold};
 use trunkline_core::Rate;
@@ -14,14 +14,11 @@ pub(super) fn of(entry: &'static ProtocolEntry, values: &Values, enough: u64) ->
     restraints.into_iter().flatten().collect()
 }
 
-/// Those of stop-and-wait: its window is one frame, so a larger one is another protocol's.
+/// Those of stop-and-wait: its window is one frame, so a larger one is another protocol's. A time-out that suits one frame is too short for
+/// many that queue, so that protocol measures its own.
 pub(super) fn of_one_frame(values: &Values, enough: u64) -> Vec<Restraint> {
     let mut repeat = SELECTIVE_REPEAT.defaults();
-    for key in STOP_AND_WAIT.keys {
-        if let Some(value) = values.get(key.name) {
-            repeat.set(key.name, value);
-        }
-    }
+    repeat.set("frame", Value::Number(values.number("frame")));
     repeat.set("frames", Value::Number(1));
     let mut window = window(&SELECTIVE_REPEAT, &repeat, enough);
     for step in &mut window.steps {
