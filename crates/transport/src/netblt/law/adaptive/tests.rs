@@ -334,3 +334,25 @@ fn packets_far_out_of_order_set_the_pace_too() {
     assert_eq!(law.late(), Span::from_millis(16));
     assert!(law.tolerated() > Span::from_millis(12), "{}", law.tolerated());
 }
+
+/// A packet may come as late as a usual round trip: so long it is remembered that it was overtaken, however many stretches have ended.
+#[test]
+fn what_was_overtaken_is_remembered_for_a_usual_round_trip() {
+    let late_after = |millis: u64| {
+        let mut law = law(1_000_000);
+        law.phase = Phase::Hold(1);
+        (0..40).for_each(|at| law.round(Span::from_millis(5 + 20 * (at % 2))));
+        assert_eq!(law.usual_round(), Span::from_millis(100));
+        let arrives = |law: &mut Adaptive, place: u64, millis: u64| {
+            let at = Time::ZERO + Span::from_millis(millis);
+            law.arrived(&Arrival { at, bytes: 1000, place: Some(place) });
+        };
+        [(1, 0), (3, 1)].into_iter().for_each(|(place, millis)| arrives(&mut law, place, millis));
+        law.since = Some(4);
+        law.decide(Time::ZERO + Span::from_millis(millis - 1));
+        arrives(&mut law, 2, millis);
+        law.late()
+    };
+    assert_eq!(late_after(91), Span::from_millis(90));
+    assert_eq!(late_after(121), Span::ZERO);
+}
