@@ -15,13 +15,13 @@ use trunkline_scenario::Scenario;
 pub struct Args {
     /// The scenario file
     scenario: PathBuf,
-    /// Explain only this traffic; may be given several times
+    /// Explain only this traffic or cluster; may be given several times
     #[arg(long, value_name = "NAME")]
     traffic: Vec<String>,
     /// Explain only the cells of the grid where KEY has this value; may be given several times
     #[arg(long, value_name = "KEY=VALUE")]
     cell: Vec<String>,
-    /// Run everything at its full length, even if a part of it gives the same figure
+    /// Run everything at its full length, even if a part of it gives the same figure, or a cluster takes long
     #[arg(long)]
     full: bool,
     /// Print JSON: an array with an explanation for each cell of the grid

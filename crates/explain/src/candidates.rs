@@ -28,7 +28,7 @@ const UNKNOWN: u64 = 64 << 20;
 const FIRST_WINDOWS: [u32; 3] = [10, 40, 160];
 
 /// A constraint on a traffic.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Candidate {
     pub constraint: Constraint,
     /// The host or the link; empty if there is only one.
@@ -416,7 +416,7 @@ pub(crate) fn candidate(
     (!rungs.is_empty()).then_some(Candidate { constraint, place, now, rungs })
 }
 
-fn twice_and_free(rung: impl Fn(u64) -> Relaxation) -> Vec<(String, Relaxation)> {
+pub(crate) fn twice_and_free(rung: impl Fn(u64) -> Relaxation) -> Vec<(String, Relaxation)> {
     vec![("twice as fast".into(), rung(2)), ("takes no time".into(), rung(PRACTICALLY_NOTHING))]
 }
 

@@ -18,6 +18,8 @@ pub enum Constraint {
     Window,
     /// The rate that settings of the transport hold.
     Pace,
+    /// The message layer of a cluster.
+    Layer,
     /// The window with which TCP begins.
     InitialWindow,
     /// The interface takes no further request of a channel before the last is answered for.
@@ -61,6 +63,7 @@ impl Constraint {
             Constraint::Shaper => "discipline's rate",
             Constraint::Window => "window",
             Constraint::Pace => "sender's rate",
+            Constraint::Layer => "message layer",
             Constraint::InitialWindow => "initial window",
             Constraint::Requests => "interface: requests",
             Constraint::Split => "interface: splitting of writes",

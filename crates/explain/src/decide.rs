@@ -16,7 +16,7 @@ const DISTANCE_RULES: f64 = 3.0;
 pub(crate) type RungFigures = Vec<Option<Figures>>;
 
 /// What the rungs of `candidate` buy for `size`.
-pub(crate) fn relaxed(
+fn relaxed(
     candidate: &Candidate,
     rungs: &RungFigures,
     size: u64,
@@ -39,6 +39,21 @@ pub(crate) fn relaxed(
         saved,
         certain,
     })
+}
+
+/// What each candidate buys for `size`, the most first.
+pub(crate) fn ranked(
+    candidates: &[Candidate],
+    rungs: &[RungFigures],
+    size: u64,
+    base: &Figures,
+) -> Vec<Relaxed> {
+    let Some(base) = base.get(&size) else { return Vec::new() };
+    let mut all: Vec<Relaxed> = std::iter::zip(candidates, rungs)
+        .filter_map(|(candidate, rungs)| relaxed(candidate, rungs, size, base))
+        .collect();
+    all.sort_by(|a, b| b.saved.total_cmp(&a.saved).then(a.constraint.cmp(&b.constraint)));
+    all
 }
 
 /// The constraint that binds. Of equals it is the one that takes least to relax; distance only if nothing else

@@ -1,8 +1,9 @@
 //! From a scenario to its explanation.
 
 use crate::candidates::{Candidate, candidates};
+use crate::cluster::{self, Explained};
 use crate::constraint::Constraint;
-use crate::decide::{ENOUGH, RungFigures, binding, is_news, relaxed};
+use crate::decide::{ENOUGH, RungFigures, binding, is_news, ranked};
 use crate::explanation::{
     Binding, Explanation, Group, Jump, PairRelaxed, Relaxed, TrafficExplanation,
 };
@@ -60,9 +61,10 @@ pub fn explain_with(
     options: &Options,
     tell: &mut dyn FnMut(Stage),
 ) -> Result<Explanation, ExplainError> {
-    let known = |name: &&String| scenario.traffic.iter().any(|traffic| traffic.name == **name);
-    if let Some(name) = options.traffic.iter().find(|name| !known(name)) {
-        let known: Vec<&str> = scenario.traffic.iter().map(|it| it.name.as_str()).collect();
+    let traffic = scenario.traffic.iter().map(|it| it.name.as_str());
+    let known: Vec<&str> =
+        traffic.chain(scenario.clusters.iter().map(|it| it.name.as_str())).collect();
+    if let Some(name) = options.traffic.iter().find(|name| !known.contains(&name.as_str())) {
         return Err(ExplainError::NoTraffic { name: name.clone(), known: known.join(", ") });
     }
     // Figures stand on samples, whatever the file wants of them in its results.
@@ -76,10 +78,9 @@ pub fn explain_with(
         traffic: Vec::new(),
         notes: whole.notes.clone(),
     };
-    let clusters = scenario.clusters.iter().filter_map(|cluster| whole.traffic(&cluster.name));
-    explanation.notes.extend(clusters.filter_map(|cluster| laps(&whole, cluster)));
+    let asked = |name: &String| options.traffic.is_empty() || options.traffic.contains(name);
     for (index, traffic) in scenario.traffic.iter().enumerate() {
-        if options.traffic.is_empty() || options.traffic.contains(&traffic.name) {
+        if asked(&traffic.name) {
             let mut case = Case::new(simulator, scenario, &whole, index, options)?;
             case.relax(tell);
             explanation.runs += case.runs;
@@ -87,24 +88,15 @@ pub fn explain_with(
             explanation.traffic.push(case.explanation());
         }
     }
+    for (index, _) in scenario.clusters.iter().enumerate().filter(|(_, it)| asked(&it.name)) {
+        let explained = cluster::explained(simulator, (scenario, index), &whole, options, tell);
+        if let Some(Explained { it, runs, notes }) = explained {
+            explanation.runs += runs;
+            explanation.notes.extend(notes);
+            explanation.traffic.push(it);
+        }
+    }
     Ok(explanation)
-}
-
-/// Where the time of a cluster's laps went. What binds it is not looked for.
-fn laps(run: &Run, cluster: &TrafficRun) -> Option<Note> {
-    let bars = waterfall::of_laps(run, cluster);
-    let told: Vec<String> = bars
-        .iter()
-        .map(|bar| {
-            let (share, cause) = (100.0 * bar.share, format!("{:?}", bar.cause).to_lowercase());
-            format!("{share:.1} % {} ({cause}, {})", bar.place, bar.span)
-        })
-        .collect();
-    let text = format!(
-        "along the critical path a lap's part is {}; what binds a cluster is not looked for",
-        told.join(", ")
-    );
-    (!told.is_empty()).then(|| Note::of_traffic(&cluster.name, NoteKind::NotCovered, text))
 }
 
 /// One traffic being explained.
@@ -233,12 +225,7 @@ impl<'a> Case<'a> {
 
     /// What each candidate buys for `size`, the most first.
     fn relaxed(&self, size: u64) -> Vec<Relaxed> {
-        let Some(base) = self.base.get(&size) else { return Vec::new() };
-        let mut all: Vec<Relaxed> = std::iter::zip(&self.candidates, &self.rungs)
-            .filter_map(|(candidate, rungs)| relaxed(candidate, rungs, size, base))
-            .collect();
-        all.sort_by(|a, b| b.saved.total_cmp(&a.saved).then(a.constraint.cmp(&b.constraint)));
-        all
+        ranked(&self.candidates, &self.rungs, size, &self.base)
     }
 
     /// The pairs that buy much more than either of them alone, the best first.

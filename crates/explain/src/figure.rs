@@ -15,6 +15,8 @@ pub enum Measure {
     Delay,
     /// The bytes that all flows together bring over in a second.
     Throughput,
+    /// The mean time of a cluster's lap.
+    Lap,
 }
 
 impl Measure {

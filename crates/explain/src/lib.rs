@@ -6,6 +6,7 @@
 //! what that constraint cost. `docs/explain.md` says how it decides and what its limits are.
 
 mod candidates;
+mod cluster;
 mod constraint;
 mod decide;
 mod explain;
@@ -24,6 +25,7 @@ mod waterfall;
 mod windows;
 mod words;
 
+pub use cluster::Ease;
 pub use constraint::Constraint;
 pub use explain::{Options, Stage, explain, explain_with};
 pub use explanation::{
@@ -44,8 +46,8 @@ pub enum ExplainError {
     /// It cannot be simulated.
     #[error(transparent)]
     Simulation(#[from] EngineError),
-    /// It has no such traffic.
-    #[error("there is no traffic '{name}': the scenario has {known}")]
+    /// It has no such traffic or cluster.
+    #[error("there is no traffic or cluster '{name}': the scenario has {known}")]
     NoTraffic {
         /// What was asked for.
         name: String,

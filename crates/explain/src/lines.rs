@@ -6,12 +6,13 @@ use crate::decide::ENOUGH;
 use crate::relax::{self, Line, Relaxation};
 use std::collections::BTreeSet;
 use trunkline_core::{DropCause, Rate, Span};
+use trunkline_measure::LinkRun;
 use trunkline_path::{Limit, LinkSpec};
 
 /// The largest packet if a limit counts packets.
 const MTU: u32 = 1500;
 /// What a queue drops, by whatever rule.
-pub(crate) const OVERFLOWS: [DropCause; 6] = [
+const OVERFLOWS: [DropCause; 6] = [
     DropCause::QueueLimit,
     DropCause::CoDel,
     DropCause::EarlyDiscard,
@@ -51,8 +52,7 @@ impl Ground<'_> {
     }
 
     fn overflows(&self, line: Line) -> bool {
-        let link = self.run.links.get(2 * line.link + usize::from(line.reversed));
-        link.is_some_and(|link| OVERFLOWS.iter().any(|&cause| link.counts.dropped_by(cause) > 0))
+        self.run.links.get(2 * line.link + usize::from(line.reversed)).is_some_and(overflows)
     }
 
     /// Bytes that `lines` carry in a round trip, if that is more than each of them holds.
@@ -178,6 +178,11 @@ fn faster(lines: &[Line], names: [&str; 2]) -> Vec<(String, Relaxation)> {
         (name.to_string(), Relaxation::Rate { lines: lines.to_vec(), factor })
     };
     std::iter::zip(names, [2, 10]).map(rung).collect()
+}
+
+/// Whether a queue gave up anything for want of room, by whatever rule.
+pub(crate) fn overflows(link: &LinkRun) -> bool {
+    OVERFLOWS.iter().any(|&cause| link.counts.dropped_by(cause) > 0)
 }
 
 fn is_slower(one: Option<Rate>, other: Option<Rate>) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::candidates::{Candidate, Ground, candidate, join};
 use crate::constraint::Constraint;
-use crate::lines::OVERFLOWS;
+use crate::lines::overflows;
 use crate::relax::Relaxation;
 use trunkline_path::MediumSpec;
 
@@ -60,8 +60,7 @@ impl Ground<'_> {
         let medium = &self.scenario.media[medium];
         (0..medium.stations.len()).any(|station| {
             let name = medium.lane_name(station);
-            let row = self.run.links.iter().find(|row| row.name == name);
-            row.is_some_and(|row| OVERFLOWS.iter().any(|&cause| row.counts.dropped_by(cause) > 0))
+            self.run.links.iter().find(|row| row.name == name).is_some_and(overflows)
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Relaxations: functions from a scenario to one in which a single thing is better. What a change does
 //! not name it leaves as it is; `docs/explain.md` lists them.
 
+use crate::cluster::Ease;
 use crate::windows::{begin_with, deepen, widen};
 use trunkline_core::{Rate, Shared, Span};
 use trunkline_path::discipline::{DrrSettings, RoundRobinSettings};
@@ -19,7 +20,7 @@ const QUANTUM: u32 = 64;
 /// User bytes of an ATM cell.
 const CELL: u64 = 48;
 /// More than ever waits.
-const NO_LIMIT: u64 = 1 << 30;
+pub(crate) const NO_LIMIT: u64 = 1 << 30;
 
 /// One direction of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,8 +44,8 @@ impl Line {
     }
 }
 
-/// One thing made better. Hosts, nodes, links, media and traffics are named by their index in the scenario.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One thing made better. Hosts, nodes, links, media, clusters and traffics are named by their index in the scenario.
+#[derive(Debug, Clone, PartialEq)]
 pub enum Relaxation {
     /// The window of a traffic that speaks URP, in both directions if it is smaller: blocks of so many bytes, so
     /// many of them.
@@ -192,6 +193,13 @@ pub enum Relaxation {
         /// The media.
         media: Vec<usize>,
     },
+    /// A cluster with one thing better.
+    Cluster {
+        /// The cluster.
+        cluster: usize,
+        /// What is better.
+        ease: Ease,
+    },
     /// All of these.
     Several(Vec<Relaxation>),
 }
@@ -231,6 +239,7 @@ impl Relaxation {
                 }
             }
             Relaxation::Without { traffic } => remove(it, traffic),
+            Relaxation::Cluster { cluster, ease } => ease.apply(&mut it.clusters[*cluster]),
             Relaxation::Several(list) => list.iter().for_each(|one| one.change(it)),
             Relaxation::Processor { host, factor } => quicken(&mut it.hosts[*host], *factor),
             Relaxation::Backplane { nodes } => {
@@ -330,7 +339,7 @@ fn receive_freely(interface: &mut Interface, gather: bool) {
 }
 
 /// A share of `span`: nothing only of nothing.
-fn part(span: Span, factor: u64) -> Span {
+pub(crate) fn part(span: Span, factor: u64) -> Span {
     if span.is_zero() { span } else { span.scaled(1, factor).max(Span::from_nanos(1)) }
 }
 

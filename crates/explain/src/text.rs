@@ -2,7 +2,7 @@
 
 use crate::constraint::Constraint;
 use crate::explanation::{Binding, Bought, Explanation, Group, Relaxed, TrafficExplanation};
-use crate::figure::ALL_OF_IT;
+use crate::figure::{ALL_OF_IT, Measure};
 use crate::waterfall::{Bar, StateShare};
 use crate::words::{self, Unit, WORTH_A_WORD, span, telling};
 use std::fmt::Write;
@@ -60,6 +60,7 @@ fn traffic_text(out: &mut String, traffic: &TrafficExplanation) {
 
 fn group_text(out: &mut String, name: &str, unit: Unit, group: &Group) {
     let size = |&(size, figure): &(u64, crate::Figure)| match size {
+        _ if unit.measure == Measure::Lap => format!("a lap {}", unit.figure(&figure)),
         ALL_OF_IT => format!("all of it {}", unit.figure(&figure)),
         size => format!("{size} B {}", unit.figure(&figure)),
     };
@@ -67,6 +68,7 @@ fn group_text(out: &mut String, name: &str, unit: Unit, group: &Group) {
     let _ = writeln!(out, "\n{name}: {}", sizes.join(", "));
     if !group.waterfall.is_empty() {
         let what = match group.size {
+            _ if unit.measure == Measure::Lap => "a lap".to_string(),
             ALL_OF_IT => "an interval".to_string(),
             size => words::bytes(size),
         };

@@ -37,7 +37,7 @@ impl Unit {
 
     /// Whether the figure is a delay, and not a rate.
     pub fn is_delay(self) -> bool {
-        self.measure == Measure::Delay
+        self.measure != Measure::Throughput
     }
 
     /// From one figure to another.

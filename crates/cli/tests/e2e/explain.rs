@@ -57,7 +57,7 @@ fn wrong_use_is_one_line_and_status_2() {
     let cases: [(&[&str], &str); 5] = [
         (&["/nowhere/at-all.toml"], "/nowhere/at-all.toml: cannot be read"),
         (&[env!("CARGO_MANIFEST_PATH")], "Cargo.toml:1:"),
-        (&[&file, "--traffic", "nobody"], "no traffic 'nobody'"),
+        (&[&file, "--traffic", "nobody"], "no traffic or cluster 'nobody'"),
         (&[&file, "--cell", "speed=3"], "--cell speed: the scenario has"),
         (&[&file, "--cell", "speed"], "write KEY=VALUE"),
     ];

@@ -2,6 +2,7 @@
 
 mod advice;
 mod advised;
+mod clusters;
 mod media;
 mod plain;
 mod relaxations;

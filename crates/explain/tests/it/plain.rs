@@ -150,7 +150,7 @@ fn progress_is_told_and_unknown_traffic_refused() {
     assert!(stages.iter().any(|stage| stage.done == stage.runs));
     let options = Options { traffic: vec!["nobody".into()], ..Options::default() };
     let complaint = explain_with(&it, &Simulator, &options, &mut |_| {}).unwrap_err().to_string();
-    assert_eq!(complaint, "there is no traffic 'nobody': the scenario has messages");
+    assert_eq!(complaint, "there is no traffic or cluster 'nobody': the scenario has messages");
 }
 
 /// A cluster's laps are told by place and cause, and a livelock by its name.
@@ -167,7 +167,8 @@ fn a_cluster_is_told_by_its_critical_path() {
         explain(&scenario, &Simulator).unwrap()
     };
     let told = text(&cluster(2, "{ kind = 'latency', words = 1, rounds = 20 }"));
-    assert!(told.contains("% c processors (host"), "{told}");
+    assert!(told.contains("c: a lap") && told.contains("where the time of a lap goes"), "{told}");
+    assert!(told.contains("    c processors                        Host"), "{told}");
     let told = text(&cluster(4, "{ kind = 'flood', fragments = 8 }"));
     assert!(told.contains("livelock"), "{told}");
 }

@@ -2,13 +2,13 @@
 
 use proptest::prelude::*;
 use trunkline_core::{Probability, Rate, Size, Span};
-use trunkline_explain::{Line, PRACTICALLY_NOTHING, Relaxation};
+use trunkline_explain::{Ease, Line, PRACTICALLY_NOTHING, Relaxation};
 use trunkline_path::impairment::ImpairmentSpec;
 use trunkline_path::medium::{AccessSpec, KINDS, MediumSpec};
 use trunkline_path::{DisciplineSpec, Framing, Limit, LinkSpec};
 use trunkline_scenario::{
-    Cost, Host, Interface, Listed, Medium, Node, Processor, Scenario, Split, TcpSettings,
-    Transport, UrpSettings, Wire,
+    Cluster, Cost, Host, Interface, Listed, Medium, MessageProtocol, Node, Processor, Scenario,
+    Split, TcpSettings, Transport, UrpSettings, Wire,
 };
 
 use trunkline_transport::protocol::{PROTOCOLS, Value};
@@ -97,6 +97,25 @@ fn medium() -> impl Strategy<Value = Medium> {
 }
 
 prop_compose! {
+    fn cluster()(
+        medium in medium(),
+        loss in 0f64..0.5,
+        buffers in 100u32..1000,
+        cycle in 0u64..1000,
+        layer in prop::sample::select(MessageProtocol::NAMES),
+    ) -> Cluster {
+        let text = "[[cluster]]\nname = 'c'\nkind = 'bus'\nnodes = 3\ntest = { kind = 'incast' }\n";
+        let mut cluster = Scenario::parse(text, "t.toml").unwrap().remove(0).clusters.remove(0);
+        cluster.medium = medium.spec;
+        cluster.loss = Probability::new(loss).unwrap();
+        cluster.layout.receive_buffers = buffers;
+        cluster.costs.cycle = Span::from_nanos(cycle);
+        cluster.protocol = MessageProtocol::parse(layer).unwrap();
+        cluster
+    }
+}
+
+prop_compose! {
     fn tcp()(
         window in prop::option::of(64u64..1 << 24),
         initial_window in prop::option::of(1u32..100),
@@ -131,6 +150,7 @@ prop_compose! {
         hosts in prop::collection::vec(host(), COUNT),
         links in prop::collection::vec((link(), link()), COUNT),
         media in prop::collection::vec(medium(), COUNT),
+        clusters in prop::collection::vec(cluster(), COUNT),
         transports in prop::collection::vec(
             prop_oneof![
                 (urp(), urp()),
@@ -158,6 +178,7 @@ prop_compose! {
             backplane: Some(Rate::from_bits_per_second(8_000_000)),
         }).collect();
         scenario.media = media;
+        scenario.clusters = clusters;
         scenario.hosts = hosts;
         let wire = |(forward, backward)| Wire {
             name: String::new(), from: String::new(), to: String::new(),
@@ -251,6 +272,9 @@ fn undone(relaxation: &Relaxation, before: &Scenario, after: &Scenario) -> Scena
         Relaxation::Several(list) => {
             return list.iter().fold(it, |it, one| undone(one, before, &it));
         }
+        Relaxation::Cluster { cluster, ease } => {
+            undo_cluster(&mut it.clusters[*cluster], &before.clusters[*cluster], ease);
+        }
         Relaxation::Without { .. } => it.traffic.clone_from(&before.traffic),
     }
     it
@@ -265,6 +289,26 @@ fn interfaces(
     hosts
         .iter()
         .for_each(|&host| undo(&mut it.hosts[host].interface, &before.hosts[host].interface));
+}
+
+fn undo_cluster(it: &mut Cluster, was: &Cluster, ease: &Ease) {
+    let (medium, old) = (&mut it.medium, &was.medium);
+    match ease {
+        Ease::Turns => (medium.access, medium.delay) = (old.access, old.delay),
+        Ease::MediumRate(_) => (medium.access, medium.rate) = (old.access, old.rate),
+        Ease::Distance => medium.delay = old.delay,
+        Ease::Limits => {
+            medium.access = old.access;
+            medium.discipline.clone_from(&old.discipline);
+        }
+        Ease::Loss => it.loss = was.loss,
+        Ease::Processors(_) => it.costs = was.costs,
+        Ease::Buffers(_) => {
+            it.layout.receive_buffers = was.layout.receive_buffers;
+            it.layout.send_buffers = was.layout.send_buffers;
+        }
+        Ease::Layer(_) => it.protocol.clone_from(&was.protocol),
+    }
 }
 
 fn undo_media(
@@ -326,6 +370,22 @@ fn at_an_end() -> impl Strategy<Value = Relaxation> {
     ]
 }
 
+/// What concerns clusters.
+fn ease() -> impl Strategy<Value = Ease> {
+    prop_oneof![
+        prop::sample::select(vec![
+            Ease::Turns,
+            Ease::Distance,
+            Ease::Limits,
+            Ease::Loss,
+            Ease::Layer(MessageProtocol::parse("careful").unwrap()),
+        ]),
+        (2u32..11).prop_map(Ease::MediumRate),
+        (2u32..17).prop_map(Ease::Buffers),
+        factor().prop_map(Ease::Processors),
+    ]
+}
+
 /// What concerns the way.
 fn on_the_way() -> impl Strategy<Value = Relaxation> {
     prop_oneof![
@@ -343,6 +403,7 @@ fn on_the_way() -> impl Strategy<Value = Relaxation> {
         some().prop_map(|media| Relaxation::Turns { media }),
         (some(), 2u32..11).prop_map(|(media, factor)| Relaxation::MediumRate { media, factor }),
         some().prop_map(|media| Relaxation::Stations { media }),
+        (0..COUNT, ease()).prop_map(|(cluster, ease)| Relaxation::Cluster { cluster, ease }),
     ]
 }
 
