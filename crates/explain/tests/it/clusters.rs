@@ -1,9 +1,7 @@
 //! Clusters: what binds their laps is found, and what a step promises is what the change brings.
 
-use trunkline_engine::NoteKind;
-use trunkline_explain::{
-    Binding, Constraint, Explanation, Group, Options, explain, explain_with, text,
-};
+use crate::bound::{group, is_bound};
+use trunkline_explain::{Constraint, Options, explain, explain_with, text};
 use trunkline_scenario::Scenario;
 use trunkline_sim::Simulator;
 
@@ -16,24 +14,6 @@ fn cluster(keys: &str, costs: &str) -> Scenario {
         Ok(mut cells) => cells.remove(0),
         Err(error) => panic!("{error}\n{text}"),
     }
-}
-
-fn group(explanation: &Explanation) -> &Group {
-    &explanation.traffic("c").expect("the cluster").groups[0]
-}
-
-/// Asserts that `constraint` binds, and that its last step is worth what a file with it shows.
-fn is_bound(it: &Scenario, constraint: Constraint, then: &Scenario) {
-    let explanation = explain(it, &Simulator).unwrap();
-    let found = group(&explanation);
-    assert_eq!(found.binds, Binding::One(constraint), "{}", text(&explanation));
-    let relaxed = found.relaxing(constraint).expect("what binds was relaxed");
-    let promised = relaxed.steps.last().expect("a step").figure.seconds;
-    let after = explain(then, &Simulator).unwrap();
-    let brings = group(&after).figure().seconds;
-    assert!((promised / brings - 1.0).abs() < 0.01, "{promised} promised, {brings} brought");
-    let unrun = explanation.notes.iter().find(|note| note.kind == NoteKind::Unavailable);
-    assert_eq!(unrun, None);
 }
 
 const SMALL: &str = "test = { kind = 'latency', words = 1, rounds = 30 }";

@@ -2,6 +2,7 @@
 
 mod advice;
 mod advised;
+mod bound;
 mod clusters;
 mod media;
 mod plain;

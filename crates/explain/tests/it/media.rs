@@ -1,6 +1,7 @@
 //! Traffic over shared media: what binds is found, and what a step promises is what the change brings.
 
-use trunkline_explain::{Binding, Constraint, Explanation, Group, explain, text};
+use crate::bound::{group, is_bound};
+use trunkline_explain::{Binding, Constraint, explain, text};
 use trunkline_scenario::Scenario;
 use trunkline_sim::Simulator;
 
@@ -16,23 +17,6 @@ fn scenario(medium: &str, traffic: &str, others: &str) -> Scenario {
         Ok(mut cells) => cells.remove(0),
         Err(error) => panic!("{error}\n{text}"),
     }
-}
-
-fn group(explanation: &Explanation) -> &Group {
-    &explanation.traffic("it").expect("the traffic").groups[0]
-}
-
-/// Asserts that `constraint` binds, and that its last step is worth what a file with `then` for its medium shows.
-fn is_bound(it: &Scenario, constraint: Constraint, then: &Scenario) {
-    let explanation = explain(it, &Simulator).unwrap();
-    let found = group(&explanation);
-    assert_eq!(found.binds, Binding::One(constraint), "{}", text(&explanation));
-    let relaxed = found.relaxing(constraint).expect("what binds was relaxed");
-    let promised = relaxed.steps.last().expect("a step").figure.seconds;
-    let after = explain(then, &Simulator).unwrap();
-    let brings = group(&after).figure().seconds;
-    let off = promised / brings - 1.0;
-    assert!(off.abs() < 0.01, "{promised} promised, {brings} brought: {}", text(&explanation));
 }
 
 const SMALL: &str = "kind = 'bulk'\nbytes = '300kB'\nwrite = 1000\n\
