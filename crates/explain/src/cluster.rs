@@ -7,17 +7,20 @@ use crate::explain::{Options, Stage, simulated};
 use crate::explanation::{Group, TrafficExplanation};
 use crate::figure::{Figure, Figures, Measure, Reading, figures};
 use crate::lengths::hops;
-use crate::lines::overflows;
+use crate::media::stations_overflow;
 use crate::relax::{NO_LIMIT, Relaxation, part};
 use crate::runner::run_all;
 use crate::{waterfall, words};
 use trunkline_core::Probability;
-use trunkline_engine::{Engine, Note, NoteKind, Run};
+use trunkline_engine::{Engine, EngineError, Note, NoteKind, Run};
 use trunkline_measure::TrafficRun;
 use trunkline_scenario::{Cluster, MessageProtocol, NodeCosts, Scenario};
 
 /// How many times the budget a cluster's run may take: it is never shortened, and run a dozen times.
 const MOST: u64 = 10;
+/// What is noted of one that takes more.
+const LONG: &str =
+    "its run is too long to be run again with each thing better: --full does it all the same";
 
 /// One thing made better in a cluster.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,12 +64,24 @@ impl Ease {
 }
 
 fn quicken(costs: &mut NodeCosts, factor: u64) {
-    let NodeCosts { cycle, send, interrupt, receive, clean_up, copy_out, .. } = costs;
-    [cycle, send, interrupt, receive, clean_up, copy_out]
-        .into_iter()
-        .for_each(|cost| *cost = part(*cost, factor));
-    let NodeCosts { copy, write, read, point, sweep, add, .. } = costs;
-    [copy, write, read, point, sweep, add].into_iter().for_each(|cost| *cost = part(*cost, factor));
+    let NodeCosts {
+        cycle,
+        send,
+        interrupt,
+        receive,
+        clean_up,
+        copy_out,
+        copy,
+        write,
+        read,
+        point,
+        sweep,
+        add,
+    } = costs;
+    let of_the_layer = [cycle, send, interrupt, receive, clean_up, copy_out, copy];
+    let of_the_program = [write, read, point, sweep, add];
+    let all = of_the_layer.into_iter().chain(of_the_program);
+    all.for_each(|cost| *cost = part(*cost, factor));
 }
 
 /// What holds a cluster's laps up, with the runs that it took and what there is to note.
@@ -91,43 +106,52 @@ pub(crate) fn explained(
     let base = figures(whole, &reading);
     let is_long = hops(whole) > options.budget.saturating_mul(MOST);
     let candidates = if is_long { Vec::new() } else { candidates(scenario, index, whole) };
-    let scenarios: Vec<Scenario> = candidates
-        .iter()
-        .flat_map(|it| &it.rungs)
-        .map(|(_, relaxation)| relaxation.apply(scenario))
-        .collect();
-    let runs = scenarios.len();
-    let told = |done| tell(Stage { traffic: name.clone(), done, runs });
-    let results = run_all(&scenarios, |scenario| simulated(simulator, scenario), told);
-    let failed = results.iter().filter_map(|result| result.as_ref().err());
-    let mut notes: Vec<Note> = failed
-        .map(|error| unavailable(name, &format!("a relaxation could not be run: {error}")))
-        .collect();
-    if is_long {
-        let text = "its run is too long to be run again with each thing better: --full does it all the same";
-        notes.push(unavailable(name, text));
-    }
+    let results = rerun(simulator, scenario, &candidates, &mut |done, runs| {
+        tell(Stage { traffic: name.clone(), done, runs });
+    });
     let mut found = results.iter().map(|run| run.as_ref().ok().map(|run| figures(run, &reading)));
     let rungs: Vec<RungFigures> =
         candidates.iter().map(|it| found.by_ref().take(it.rungs.len()).collect()).collect();
+    let failed = results.iter().filter_map(|result| result.as_ref().err());
+    let failed = failed.map(|error| format!("a relaxation could not be run: {error}"));
+    let notes = is_long.then(|| LONG.to_string()).into_iter().chain(failed);
     let group = |(&size, figure): (&u64, &Figure)| {
         group(whole, laps, (size, figure), (&candidates, &rungs), &base)
     };
     let groups: Vec<Group> = base.iter().map(group).collect();
-    let it = TrafficExplanation {
-        name: name.clone(),
-        measure: Measure::Lap,
-        background: false,
-        sender: Vec::new(),
-        blocks: Vec::new(),
-        groups,
-        jumps: Vec::new(),
-    };
-    (!it.groups.is_empty()).then_some(Explained { it, runs, notes })
+    (!groups.is_empty()).then(|| Explained {
+        it: TrafficExplanation::of_laps(name, groups),
+        runs: results.len(),
+        notes: notes.map(|it| Note::of_traffic(name, NoteKind::Unavailable, it)).collect(),
+    })
 }
 
-fn unavailable(cluster: &str, text: &str) -> Note {
-    Note::of_traffic(cluster, NoteKind::Unavailable, text)
+/// The scenario with each rung of each candidate, in their order; `told` hears how many of how many are done.
+fn rerun(
+    simulator: &dyn Engine,
+    scenario: &Scenario,
+    candidates: &[Candidate],
+    told: &mut dyn FnMut(usize, usize),
+) -> Vec<Result<Run, EngineError>> {
+    let rungs = candidates.iter().flat_map(|it| &it.rungs);
+    let scenarios: Vec<Scenario> = rungs.map(|(_, it)| it.apply(scenario)).collect();
+    let run = |scenario: &Scenario| simulated(simulator, scenario);
+    run_all(&scenarios, run, |done| told(done, scenarios.len()))
+}
+
+impl TrafficExplanation {
+    /// That of a cluster, which has no senders, blocks or jumps.
+    fn of_laps(name: &str, groups: Vec<Group>) -> TrafficExplanation {
+        TrafficExplanation {
+            name: name.into(),
+            measure: Measure::Lap,
+            background: false,
+            sender: Vec::new(),
+            blocks: Vec::new(),
+            groups,
+            jumps: Vec::new(),
+        }
+    }
 }
 
 fn group(
@@ -195,11 +219,12 @@ impl Ground<'_> {
     }
 
     fn limits(&self, run: &Run) -> Option<Candidate> {
-        let medium = format!(">{}", self.cluster.name);
-        let rows = || run.links.iter().filter(|row| row.name.ends_with(&medium));
+        let rungs = match stations_overflow(run, &self.cluster.name) {
+            true => vec![self.rung("no limit", Ease::Limits)],
+            false => Vec::new(),
+        };
         let now = format!("{} at each node", self.cluster.medium.discipline.limit());
-        let rungs = vec![self.rung("no limit", Ease::Limits)];
-        rows().any(overflows).then(|| self.one(Constraint::QueueLimit, now, rungs)).flatten()
+        self.one(Constraint::QueueLimit, now, rungs)
     }
 
     fn buffers(&self) -> Option<Candidate> {

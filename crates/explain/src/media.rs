@@ -4,6 +4,8 @@ use crate::candidates::{Candidate, Ground, candidate, join};
 use crate::constraint::Constraint;
 use crate::lines::overflows;
 use crate::relax::Relaxation;
+use trunkline_engine::Run;
+use trunkline_measure::LinkRun;
 use trunkline_path::MediumSpec;
 
 impl Ground<'_> {
@@ -45,8 +47,12 @@ impl Ground<'_> {
 
     /// Queues of stations that overflow, whoever fills them.
     pub(crate) fn station_limit(&self) -> Option<Candidate> {
-        let media: Vec<usize> =
-            self.media.iter().copied().filter(|&at| self.stations_overflow(at)).collect();
+        let media: Vec<usize> = self
+            .media
+            .iter()
+            .copied()
+            .filter(|&at| stations_overflow(self.run, &self.scenario.media[at].name))
+            .collect();
         let first = &self.scenario.media[*media.first()?].spec;
         let buffers = first.unlimited(0).access != first.access;
         let own = if buffers { ", or buffers of its own" } else { "" };
@@ -55,12 +61,12 @@ impl Ground<'_> {
         let rungs = vec![("no limit".into(), Relaxation::Stations { media })];
         candidate(Constraint::QueueLimit, place, now, rungs)
     }
+}
 
-    fn stations_overflow(&self, medium: usize) -> bool {
-        let medium = &self.scenario.media[medium];
-        (0..medium.stations.len()).any(|station| {
-            let name = medium.lane_name(station);
-            self.run.links.iter().find(|row| row.name == name).is_some_and(overflows)
-        })
-    }
+/// Whether a station of the medium or cluster of this name, or that itself, gave up anything for want of room.
+pub(crate) fn stations_overflow(run: &Run, name: &str) -> bool {
+    let is_of = |row: &LinkRun| {
+        row.name.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('>'))
+    };
+    run.links.iter().any(|row| overflows(row) && is_of(row))
 }

@@ -97,3 +97,13 @@ fn a_cluster_is_explained_by_its_name() {
     let complaint = named("d").unwrap_err().to_string();
     assert_eq!(complaint, "there is no traffic or cluster 'd': the scenario has c");
 }
+
+#[test]
+fn the_buffers_of_switches_are_found() {
+    let on = |buffer: &str| {
+        let keys = "kind = 'leaf-spine'\nrate = '1Gbit/s'\nflow = 'drop'\nframe = 1000\nprotocol = 'traditional'\n\
+                    test = { kind = 'incast', bytes = 20000, rounds = 10 }";
+        cluster(&format!("{keys}\nbuffer = '{buffer}'"), "send = '1us'")
+    };
+    is_bound(&on("4kB"), Constraint::QueueLimit, &on("1GiB"));
+}
