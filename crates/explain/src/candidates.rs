@@ -4,6 +4,7 @@
 use crate::constraint::Constraint;
 use crate::focus::{leader, rivals};
 use crate::relax::{Line, PRACTICALLY_NOTHING, Relaxation, has_messages};
+use crate::waterfall;
 use crate::windows::{initial_window, receive_buffer, send_buffer, window};
 use std::collections::BTreeSet;
 use trunkline_core::Span;
@@ -284,13 +285,22 @@ impl<'a> Ground<'a> {
         self.in_a_round_trip().map_or(UNKNOWN, |bytes| 2 * bytes)
     }
 
-    /// Bytes that the slowest line carries in a round trip. How long one takes on a shared medium is not known.
+    /// Bytes that the slowest line or medium carries in a round trip.
     fn in_a_round_trip(&self) -> Option<u64> {
-        if !self.media.is_empty() {
-            return None;
-        }
-        let rate = self.data.iter().filter_map(|&line| self.spec(line).rate).min()?;
-        Some(rate.bytes_in(self.round_trip))
+        let lines = self.data.iter().filter_map(|&line| self.spec(line).rate);
+        let media = self.media.iter().filter_map(|&at| self.scenario.media[at].spec.rate);
+        Some(lines.chain(media).min()?.bytes_in(self.round_trip + self.on_media()))
+    }
+
+    /// What a round trip over media takes: only the run tells how long a turn is waited for. It is what a block took there and its
+    /// answer back, if that took as long.
+    fn on_media(&self) -> Span {
+        let Some(run) = self.run.traffic(&self.traffic.name).filter(|_| !self.media.is_empty())
+        else {
+            return Span::ZERO;
+        };
+        let of_blocks: Span = waterfall::of_blocks(self.run, run).iter().map(|bar| bar.span).sum();
+        of_blocks.scaled(2, 1)
     }
 
     fn initial_window(&self) -> Option<Candidate> {

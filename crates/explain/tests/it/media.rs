@@ -118,3 +118,16 @@ fn a_rate_at_which_collisions_would_be_missed_is_not_tried() {
     assert_eq!(names, ["2 times"]);
     assert!(explanation.notes.is_empty(), "{:?}", explanation.notes);
 }
+
+/// The ladder ends where the run shows that it may; it went on to 64 MiB.
+#[test]
+fn windows_on_a_medium_are_no_larger_than_they_need_be() {
+    let bulk = "kind = 'bulk'\nbytes = '300kB'\nwrite = 1000\ntransport = 'stop-and-wait'";
+    let steps = |medium: &str| {
+        let explanation = explain(&scenario(medium, bulk, ""), &Simulator).unwrap();
+        let window = group(&explanation).relaxing(Constraint::Window).expect("a window").clone();
+        window.steps.last().expect("a step").to.clone()
+    };
+    assert_eq!(steps("kind = 'bus'\nrate = '4Mbit/s'"), "selective-repeat of 4");
+    assert_eq!(steps("kind = 'wideband'\nrate = '3.05Mbit/s'"), "selective-repeat of 1024");
+}
