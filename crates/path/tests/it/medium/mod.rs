@@ -2,6 +2,7 @@
 
 mod broadcast;
 mod csma_cd;
+mod eased;
 mod fddi;
 mod half_duplex;
 mod laws;
