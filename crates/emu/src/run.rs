@@ -69,7 +69,9 @@ fn repeated(lowered: &Lowered<'_>, options: &Options<'_>) -> Result<Run, EmuErro
     for attempt in 1.. {
         let mut run = once(lowered, &plan, &state, options, attempt)?;
         let spoilt = run.invalid().next();
-        if spoilt.is_none() || attempt >= attempts {
+        // What has carried nothing would carry nothing again: its programs failed, or it was too short for its path.
+        let is_empty = run.traffic.iter().all(|traffic| traffic.packets.delivered == 0);
+        if spoilt.is_none() || is_empty || attempt >= attempts {
             run.notes.extend(earlier.map(|why| repetition(&why, attempt)));
             return Ok(run);
         }

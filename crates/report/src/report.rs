@@ -260,10 +260,11 @@ fn accuracy(runs: &[Run]) -> Option<(EngineName, Note)> {
     let (p99, max) = (worst(|one| one.lateness.p99)?, worst(|one| one.lateness.max)?);
     let (frames, lost, stalls) =
         (sum(|one| one.frames_out), sum(|one| one.dropped_by_emulator), sum(|one| one.stalls));
+    let (p99, max) = (p99.rounded(), max.rounded());
+    let late = format!("; 99 in 100 left within {p99} of their time, the latest {max} late");
+    let late = if frames > 0 { late } else { String::new() };
     let text = format!(
-        "{frames} frames sent on; 99 in 100 left within {} of their time, the latest {} late; {lost} lost by the emulator; {stalls} stalls of the machine",
-        p99.rounded(),
-        max.rounded()
+        "{frames} frames sent on{late}; {lost} lost by the emulator; {stalls} stalls of the machine"
     );
     Some((engine, Note::new(NoteKind::Accuracy, text)))
 }

@@ -294,6 +294,10 @@ fn a_program_that_fails_makes_the_run_fail() {
     assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
     let complaint = outcome.complaint();
     assert!(complaint.contains("'ticks' failed: 'exit 3': exit status: 3"), "{complaint}");
+    // It would fail again.
+    assert!(outcome.stdout.contains("no frame was sent"), "{outcome:#?}");
+    assert!(!outcome.stdout.contains("measured again"), "{outcome:#?}");
+    assert!(!outcome.stdout.contains("99 in 100"), "{outcome:#?}");
 }
 
 /// Breaks a run of `text` off once there is what `begun` looks for, and sees that nothing is left of it. `None`
