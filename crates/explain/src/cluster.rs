@@ -109,7 +109,11 @@ pub(crate) fn explained(
     let results = rerun(simulator, scenario, &candidates, &mut |done, runs| {
         tell(Stage { traffic: name.clone(), done, runs });
     });
-    let mut found = results.iter().map(|run| run.as_ref().ok().map(|run| figures(run, &reading)));
+    // What ended before all laps were taken, with a loss or a deadlock, is no measure.
+    let is_whole =
+        |run: &&Run| run.traffic(name).is_some_and(|it| it.samples.len() >= laps.samples.len());
+    let runs = results.iter().map(|result| result.as_ref().ok().filter(is_whole));
+    let mut found = runs.map(|run| run.map(|run| figures(run, &reading)));
     let rungs: Vec<RungFigures> =
         candidates.iter().map(|it| found.by_ref().take(it.rungs.len()).collect()).collect();
     let failed = results.iter().filter_map(|result| result.as_ref().err());
@@ -241,15 +245,13 @@ impl Ground<'_> {
         self.one(Constraint::Window, now, rungs)
     }
 
-    /// The careful layer needs a medium that loses nothing.
+    /// The careful layer. Where frames are lost it does not come to its end.
     fn layer(&self) -> Option<Candidate> {
         let now = self.cluster.protocol.name();
         let careful = MessageProtocol::parse("careful").ok()?;
         let rungs = match self.cluster.protocol {
-            MessageProtocol::Traditional(_) if self.cluster.loss.is_never() => {
-                vec![self.rung("careful", Ease::Layer(careful))]
-            }
-            _ => Vec::new(),
+            MessageProtocol::Traditional(_) => vec![self.rung("careful", Ease::Layer(careful))],
+            MessageProtocol::Careful(_) => Vec::new(),
         };
         self.one(Constraint::Layer, now.to_string(), rungs)
     }

@@ -107,3 +107,25 @@ fn the_buffers_of_switches_are_found() {
     };
     is_bound(&on("4kB"), Constraint::QueueLimit, &on("1GiB"));
 }
+
+#[test]
+fn a_long_fabric_is_told_as_distance() {
+    let on = |delay: &str| {
+        let keys = format!("kind = 'leaf-spine'\nrate = '10Gbit/s'\ndelay = '{delay}'\n{SMALL}");
+        cluster(&keys, "send = '1us'")
+    };
+    is_bound(&on("5ms"), Constraint::Distance, &on("5us"));
+}
+
+/// Laps before a frame is lost are no measure of a layer that ends with it.
+#[test]
+fn a_layer_that_does_not_come_to_its_end_is_no_remedy() {
+    let layer = |loss: &str| {
+        let keys = format!(
+            "kind = 'leaf-spine'\nrate = '1Gbit/s'\nprotocol = 'traditional'\nloss = '{loss}'\n{SMALL}"
+        );
+        let explanation = explain(&cluster(&keys, "cycle = '20ns'"), &Simulator).unwrap();
+        group(&explanation).relaxing(Constraint::Layer).is_some()
+    };
+    assert!(layer("0%") && !layer("0.3%"));
+}

@@ -131,3 +131,16 @@ fn windows_on_a_medium_are_no_larger_than_they_need_be() {
     assert_eq!(steps("kind = 'bus'\nrate = '4Mbit/s'"), "selective-repeat of 4");
     assert_eq!(steps("kind = 'wideband'\nrate = '3.05Mbit/s'"), "selective-repeat of 1024");
 }
+
+#[test]
+fn a_long_medium_is_told_as_distance() {
+    let echoes = "kind = 'interactive'\nsizes = [60]\nrepeat = 20\ntransport = 'urp'";
+    let on = |delay: &str| {
+        scenario(
+            &format!("kind = 'bus'\norder = 'turns'\nrate = '10Mbit/s'\ndelay = '{delay}'"),
+            echoes,
+            "",
+        )
+    };
+    is_bound(&on("40ms"), Constraint::Distance, &on("40us"));
+}
