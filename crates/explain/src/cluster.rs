@@ -7,8 +7,8 @@ use crate::explain::{Options, Stage, simulated};
 use crate::explanation::{Group, TrafficExplanation};
 use crate::figure::{Figure, Figures, Measure, Reading, figures};
 use crate::lengths::hops;
-use crate::media::stations_overflow;
-use crate::relax::{NO_LIMIT, Relaxation, part};
+use crate::media::{MediumEase, limits, stations_overflow};
+use crate::relax::{Relaxation, part};
 use crate::runner::run_all;
 use crate::{waterfall, words};
 use trunkline_core::Probability;
@@ -25,14 +25,8 @@ const LONG: &str =
 /// One thing made better in a cluster.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ease {
-    /// Taking turns on its medium costs nothing.
-    Turns,
-    /// Its medium is so many times as fast.
-    MediumRate(u32),
-    /// Its medium is a thousandth as long.
-    Distance,
-    /// Queues and buffers of its medium hold whatever comes.
-    Limits,
+    /// One thing better of its medium.
+    Medium(MediumEase),
     /// Nodes lose no frame by chance.
     Loss,
     /// All costs of the nodes' processors divided by so much.
@@ -45,12 +39,8 @@ pub enum Ease {
 
 impl Ease {
     pub(crate) fn apply(&self, cluster: &mut Cluster) {
-        let medium = &mut cluster.medium;
         match self {
-            Ease::Turns => *medium = medium.without_turns().unwrap_or_else(|| medium.clone()),
-            Ease::MediumRate(times) => *medium = medium.faster(*times),
-            Ease::Distance => medium.delay = part(medium.delay, crate::PRACTICALLY_NOTHING),
-            Ease::Limits => *medium = medium.unlimited(NO_LIMIT),
+            Ease::Medium(ease) => ease.apply(&mut cluster.medium),
             Ease::Loss => cluster.loss = Probability::NEVER,
             Ease::Processors(factor) => quicken(&mut cluster.costs, *factor),
             Ease::Buffers(times) => {
@@ -224,11 +214,10 @@ impl Ground<'_> {
 
     fn limits(&self, run: &Run) -> Option<Candidate> {
         let rungs = match stations_overflow(run, &self.cluster.name) {
-            true => vec![self.rung("no limit", Ease::Limits)],
+            true => vec![self.rung("no limit", Ease::Medium(MediumEase::Limits))],
             false => Vec::new(),
         };
-        let now = format!("{} at each node", self.cluster.medium.discipline.limit());
-        self.one(Constraint::QueueLimit, now, rungs)
+        self.one(Constraint::QueueLimit, limits(&self.cluster.medium), rungs)
     }
 
     fn buffers(&self) -> Option<Candidate> {
@@ -266,16 +255,17 @@ impl Ground<'_> {
 
     fn turns(&self) -> Option<Candidate> {
         let medium = &self.cluster.medium;
-        let rung = medium.without_turns().map(|_| self.rung("at no cost", Ease::Turns));
+        let rung = medium
+            .without_turns()
+            .map(|_| self.rung("at no cost", Ease::Medium(MediumEase::Turns)));
         self.one(Constraint::Turns, medium.access.kind().to_string(), rung.into_iter().collect())
     }
 
     fn medium_rate(&self) -> Option<Candidate> {
         let medium = &self.cluster.medium;
         let rate = medium.rate?;
-        let fits = |times: &u32| medium.faster(*times).check().is_ok();
-        let rung = |times| self.rung(&format!("{times} times"), Ease::MediumRate(times));
-        let rungs = [2, 10].into_iter().filter(fits).map(rung).collect();
+        let rung = |(to, ease): (String, MediumEase)| self.rung(&to, Ease::Medium(ease));
+        let rungs = MediumEase::rates(&[medium]).into_iter().map(rung).collect();
         self.one(Constraint::MediumRate, rate.to_string(), rungs)
     }
 
@@ -291,7 +281,7 @@ impl Ground<'_> {
         let delay = self.cluster.medium.delay;
         let rungs = match delay.is_zero() {
             true => Vec::new(),
-            false => vec![self.rung("hardly any", Ease::Distance)],
+            false => vec![self.rung("hardly any", Ease::Medium(MediumEase::Distance))],
         };
         self.one(Constraint::Distance, delay.to_string(), rungs)
     }

@@ -32,6 +32,7 @@ pub use explanation::{
     Binding, Bought, Explanation, Group, Jump, PairRelaxed, Relaxed, TrafficExplanation,
 };
 pub use figure::{Figure, Measure};
+pub use media::MediumEase;
 pub use relax::{Line, PRACTICALLY_NOTHING, Relaxation};
 pub use rounds::{Queued, Rounds};
 pub use text::text;

@@ -3,10 +3,50 @@
 use crate::candidates::{Candidate, Ground, candidate, join};
 use crate::constraint::Constraint;
 use crate::lines::overflows;
-use crate::relax::Relaxation;
+use crate::relax::{NO_LIMIT, PRACTICALLY_NOTHING, Relaxation, part};
 use trunkline_engine::Run;
 use trunkline_measure::LinkRun;
 use trunkline_path::MediumSpec;
+
+/// One thing made better of a medium.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MediumEase {
+    /// Taking turns costs nothing.
+    Turns,
+    /// It is so many times as fast.
+    Rate(u32),
+    /// It is a thousandth as long.
+    Distance,
+    /// Its queues and buffers hold whatever comes.
+    Limits,
+}
+
+impl MediumEase {
+    pub(crate) fn apply(self, medium: &mut MediumSpec) {
+        match self {
+            MediumEase::Turns => {
+                *medium = medium.without_turns().unwrap_or_else(|| medium.clone());
+            }
+            MediumEase::Rate(times) => *medium = medium.faster(times),
+            MediumEase::Distance => medium.delay = part(medium.delay, PRACTICALLY_NOTHING),
+            MediumEase::Limits => *medium = medium.unlimited(NO_LIMIT),
+        }
+    }
+
+    /// Twice and ten times as fast. What another rate is at odds with is left out: the slot of CSMA/CD with the distance.
+    pub(crate) fn rates(media: &[&MediumSpec]) -> Vec<(String, MediumEase)> {
+        let fits = |times: &u32| media.iter().all(|spec| spec.faster(*times).check().is_ok());
+        let step = |times| (format!("{times} times"), MediumEase::Rate(times));
+        [2, 10].into_iter().filter(fits).map(step).collect()
+    }
+}
+
+/// The limits of a medium's queues, and whether it has others.
+pub(crate) fn limits(medium: &MediumSpec) -> String {
+    let own = medium.unlimited(0).access != medium.access;
+    let own = if own { ", or buffers of its own" } else { "" };
+    format!("{} at each station{own}", medium.discipline.limit())
+}
 
 impl Ground<'_> {
     /// Those of the media crossed of which something holds.
@@ -24,23 +64,18 @@ impl Ground<'_> {
         let kinds = join(media.iter().map(|&at| self.scenario.media[at].spec.access.kind()));
         let place = self.names_of_media(&media);
         let some = !media.is_empty();
-        let rungs = some.then(|| ("at no cost".into(), Relaxation::Turns { media }));
+        let rungs = some
+            .then(|| ("at no cost".into(), Relaxation::Media { media, ease: MediumEase::Turns }));
         candidate(Constraint::Turns, place, kinds, rungs.into_iter().collect())
     }
 
-    /// The rates of media. What another rate is at odds with is not tried: the slot of CSMA/CD with the distance.
+    /// The rates of media.
     pub(crate) fn medium_rate(&self) -> Option<Candidate> {
         let media = self.media_with(|spec| spec.rate.is_some());
-        let rates = media.iter().filter_map(|&at| self.scenario.media[at].spec.rate);
-        let slowest = rates.min()?;
-        let fits = |factor: u32| {
-            media.iter().all(|&at| self.scenario.media[at].spec.faster(factor).check().is_ok())
-        };
-        let rung = |(factor, name): (u32, &str)| {
-            (name.to_string(), Relaxation::MediumRate { media: media.clone(), factor })
-        };
-        let steps = [(2, "2 times"), (10, "10 times")].into_iter().filter(|step| fits(step.0));
-        let rungs = steps.map(rung).collect();
+        let specs: Vec<_> = media.iter().map(|&at| &self.scenario.media[at].spec).collect();
+        let slowest = specs.iter().filter_map(|spec| spec.rate).min()?;
+        let rung = |(to, ease)| (to, Relaxation::Media { media: media.clone(), ease });
+        let rungs = MediumEase::rates(&specs).into_iter().map(rung).collect();
         let place = self.names_of_media(&media);
         candidate(Constraint::MediumRate, place, slowest.to_string(), rungs)
     }
@@ -53,12 +88,10 @@ impl Ground<'_> {
             .copied()
             .filter(|&at| stations_overflow(self.run, &self.scenario.media[at].name))
             .collect();
-        let first = &self.scenario.media[*media.first()?].spec;
-        let buffers = first.unlimited(0).access != first.access;
-        let own = if buffers { ", or buffers of its own" } else { "" };
-        let now = format!("{} at each station{own}", first.discipline.limit());
+        let now = limits(&self.scenario.media[*media.first()?].spec);
         let place = self.names_of_media(&media);
-        let rungs = vec![("no limit".into(), Relaxation::Stations { media })];
+        let rungs =
+            vec![("no limit".into(), Relaxation::Media { media, ease: MediumEase::Limits })];
         candidate(Constraint::QueueLimit, place, now, rungs)
     }
 }

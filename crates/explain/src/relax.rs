@@ -2,6 +2,7 @@
 //! not name it leaves as it is; `docs/explain.md` lists them.
 
 use crate::cluster::Ease;
+use crate::media::MediumEase;
 use crate::windows::{begin_with, deepen, widen};
 use trunkline_core::{Rate, Shared, Span};
 use trunkline_path::discipline::{DrrSettings, RoundRobinSettings};
@@ -176,22 +177,12 @@ pub enum Relaxation {
         /// The media.
         media: Vec<usize>,
     },
-    /// Media on which taking turns costs nothing.
-    Turns {
+    /// Media with one thing better.
+    Media {
         /// The media.
         media: Vec<usize>,
-    },
-    /// Media so many times as fast.
-    MediumRate {
-        /// The media.
-        media: Vec<usize>,
-        /// How many times.
-        factor: u32,
-    },
-    /// Media whose queues and buffers hold whatever comes.
-    Stations {
-        /// The media.
-        media: Vec<usize>,
+        /// What is better.
+        ease: MediumEase,
     },
     /// A cluster with one thing better.
     Cluster {
@@ -263,11 +254,11 @@ impl Relaxation {
             | Relaxation::Loss { lines } => self.change_lines(it, lines),
             Relaxation::Distance { lines, media } => {
                 self.change_lines(it, lines);
-                self.change_media(it, media);
+                media.iter().for_each(|&at| MediumEase::Distance.apply(&mut it.media[at].spec));
             }
-            Relaxation::Turns { media }
-            | Relaxation::MediumRate { media, .. }
-            | Relaxation::Stations { media } => self.change_media(it, media),
+            Relaxation::Media { media, ease } => {
+                media.iter().for_each(|&at| ease.apply(&mut it.media[at].spec));
+            }
         }
     }
 
@@ -275,23 +266,6 @@ impl Relaxation {
         for &Line { link, reversed } in lines {
             let wire = &mut it.links[link];
             self.change_line(if reversed { &mut wire.backward } else { &mut wire.forward });
-        }
-    }
-
-    fn change_media(&self, it: &mut Scenario, media: &[usize]) {
-        for &at in media {
-            let medium = &mut it.media[at].spec;
-            match self {
-                Relaxation::Distance { .. } => {
-                    medium.delay = part(medium.delay, PRACTICALLY_NOTHING)
-                }
-                Relaxation::Turns { .. } => {
-                    *medium = medium.without_turns().unwrap_or_else(|| medium.clone());
-                }
-                Relaxation::MediumRate { factor, .. } => *medium = medium.faster(*factor),
-                Relaxation::Stations { .. } => *medium = medium.unlimited(NO_LIMIT),
-                _ => {}
-            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use trunkline_core::{Probability, Rate, Size, Span};
-use trunkline_explain::{Ease, Line, PRACTICALLY_NOTHING, Relaxation};
+use trunkline_explain::{Ease, Line, MediumEase, PRACTICALLY_NOTHING, Relaxation};
 use trunkline_path::impairment::ImpairmentSpec;
 use trunkline_path::medium::{AccessSpec, KINDS, MediumSpec};
 use trunkline_path::{DisciplineSpec, Framing, Limit, LinkSpec};
@@ -257,18 +257,9 @@ fn undone(relaxation: &Relaxation, before: &Scenario, after: &Scenario) -> Scena
                 it.impairments.jitter = was.impairments.jitter;
                 it.schedule.clone_from(&was.schedule);
             });
-            undo_media(&mut it, before, media, |it, was| it.delay = was.delay);
+            undo_media(&mut it, before, media, MediumEase::Distance);
         }
-        Relaxation::Turns { media } => undo_media(&mut it, before, media, |it, was| {
-            (it.access, it.delay) = (was.access, was.delay);
-        }),
-        Relaxation::MediumRate { media, .. } => undo_media(&mut it, before, media, |it, was| {
-            (it.access, it.rate) = (was.access, was.rate);
-        }),
-        Relaxation::Stations { media } => undo_media(&mut it, before, media, |it, was| {
-            it.access = was.access;
-            it.discipline.clone_from(&was.discipline);
-        }),
+        Relaxation::Media { media, ease } => undo_media(&mut it, before, media, *ease),
         Relaxation::Several(list) => {
             return list.iter().fold(it, |it, one| undone(one, before, &it));
         }
@@ -292,15 +283,8 @@ fn interfaces(
 }
 
 fn undo_cluster(it: &mut Cluster, was: &Cluster, ease: &Ease) {
-    let (medium, old) = (&mut it.medium, &was.medium);
     match ease {
-        Ease::Turns => (medium.access, medium.delay) = (old.access, old.delay),
-        Ease::MediumRate(_) => (medium.access, medium.rate) = (old.access, old.rate),
-        Ease::Distance => medium.delay = old.delay,
-        Ease::Limits => {
-            medium.access = old.access;
-            medium.discipline.clone_from(&old.discipline);
-        }
+        Ease::Medium(ease) => undo_medium(&mut it.medium, &was.medium, *ease),
         Ease::Loss => it.loss = was.loss,
         Ease::Processors(_) => it.costs = was.costs,
         Ease::Buffers(_) => {
@@ -311,13 +295,20 @@ fn undo_cluster(it: &mut Cluster, was: &Cluster, ease: &Ease) {
     }
 }
 
-fn undo_media(
-    it: &mut Scenario,
-    before: &Scenario,
-    media: &[usize],
-    undo: impl Fn(&mut MediumSpec, &MediumSpec),
-) {
-    media.iter().for_each(|&at| undo(&mut it.media[at].spec, &before.media[at].spec));
+fn undo_media(it: &mut Scenario, before: &Scenario, media: &[usize], ease: MediumEase) {
+    media.iter().for_each(|&at| undo_medium(&mut it.media[at].spec, &before.media[at].spec, ease));
+}
+
+fn undo_medium(it: &mut MediumSpec, was: &MediumSpec, ease: MediumEase) {
+    match ease {
+        MediumEase::Turns => (it.access, it.delay) = (was.access, was.delay),
+        MediumEase::Rate(_) => (it.access, it.rate) = (was.access, was.rate),
+        MediumEase::Distance => it.delay = was.delay,
+        MediumEase::Limits => {
+            it.access = was.access;
+            it.discipline.clone_from(&was.discipline);
+        }
+    }
 }
 
 fn undo_lines(
@@ -370,17 +361,17 @@ fn at_an_end() -> impl Strategy<Value = Relaxation> {
     ]
 }
 
+fn medium_ease() -> impl Strategy<Value = MediumEase> {
+    let fixed = vec![MediumEase::Turns, MediumEase::Distance, MediumEase::Limits];
+    prop_oneof![prop::sample::select(fixed), (2u32..11).prop_map(MediumEase::Rate)]
+}
+
 /// What concerns clusters.
 fn ease() -> impl Strategy<Value = Ease> {
     prop_oneof![
-        prop::sample::select(vec![
-            Ease::Turns,
-            Ease::Distance,
-            Ease::Limits,
-            Ease::Loss,
-            Ease::Layer(MessageProtocol::parse("careful").unwrap()),
-        ]),
-        (2u32..11).prop_map(Ease::MediumRate),
+        medium_ease().prop_map(Ease::Medium),
+        Just(Ease::Loss),
+        Just(Ease::Layer(MessageProtocol::parse("careful").unwrap())),
         (2u32..17).prop_map(Ease::Buffers),
         factor().prop_map(Ease::Processors),
     ]
@@ -400,9 +391,7 @@ fn on_the_way() -> impl Strategy<Value = Relaxation> {
         some_lines().prop_map(|lines| Relaxation::Steady { lines }),
         some_lines().prop_map(|lines| Relaxation::Loss { lines }),
         (some_lines(), some()).prop_map(|(lines, media)| Relaxation::Distance { lines, media }),
-        some().prop_map(|media| Relaxation::Turns { media }),
-        (some(), 2u32..11).prop_map(|(media, factor)| Relaxation::MediumRate { media, factor }),
-        some().prop_map(|media| Relaxation::Stations { media }),
+        (some(), medium_ease()).prop_map(|(media, ease)| Relaxation::Media { media, ease }),
         (0..COUNT, ease()).prop_map(|(cluster, ease)| Relaxation::Cluster { cluster, ease }),
     ]
 }
@@ -442,9 +431,8 @@ proptest! {
     #[test]
     fn a_faster_medium_and_one_without_limits_are_of_its_kind(scenario in scenario()) {
         let media: Vec<usize> = (0..COUNT).collect();
-        let faster = Relaxation::MediumRate { media: media.clone(), factor: 2 };
-        for relaxation in [faster, Relaxation::Stations { media }] {
-            let after = relaxation.apply(&scenario);
+        for ease in [MediumEase::Rate(2), MediumEase::Limits] {
+            let after = Relaxation::Media { media: media.clone(), ease }.apply(&scenario);
             for (was, is) in scenario.media.iter().zip(&after.media) {
                 prop_assert_eq!(was.spec.access.kind(), is.spec.access.kind());
                 prop_assert_ne!(&was.spec, &is.spec);
@@ -454,7 +442,7 @@ proptest! {
 
     #[test]
     fn nobody_pays_for_turns_twice(scenario in scenario()) {
-        let free = Relaxation::Turns { media: (0..COUNT).collect() };
+        let free = Relaxation::Media { media: (0..COUNT).collect(), ease: MediumEase::Turns };
         let once = free.apply(&scenario);
         for medium in &once.media {
             prop_assert!(medium.spec.without_turns().is_none(), "{medium:?}");
