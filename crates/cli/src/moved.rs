@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use trunkline_control::{Controller, Server, SetRequest, socket_path};
+use trunkline_control::{ControlError, Controller, Server, SetRequest, socket_path};
 use trunkline_core::{ParseError, Rate, Size};
 use trunkline_handshake::Key;
 use trunkline_mover::{Control, Manner, MoverError, Secret, Sending};
@@ -81,10 +81,13 @@ pub fn failure(error: MoverError, signal: &Signal) -> Failure {
     }
 }
 
-/// Lets `trunkline show` and `set` reach a transfer. Without a place for the socket the transfer goes on without it.
+/// Lets `trunkline show` and `set` reach a transfer. Without a socket the transfer goes on, and says so.
 pub fn serve(transfer: &Arc<Transfer>) -> Option<Server> {
     let started = socket_path().and_then(|path| Server::start(&path, Arc::clone(transfer) as _));
-    started.inspect_err(|error| tracing::debug!(%error, "no control socket")).ok()
+    let tell = |error: &ControlError| {
+        output::tell(format_args!("trunkline show and set do not reach this transfer: {error}"));
+    };
+    started.inspect_err(tell).ok()
 }
 
 /// A transfer as others may see and change it.

@@ -5,6 +5,7 @@ use crate::state::{self, Record};
 use crate::{LabError, Namespace, forwarding, nft, process};
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 /// Only what bears this prefix is ever removed by name.
@@ -134,7 +135,9 @@ fn gone(error: &LabError) -> bool {
 fn remove_files(directory: &Path, record: &Record, told: &mut Vec<String>) {
     if let Some(path) = &record.control_socket {
         let is_socket = fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket());
-        if is_socket && fs::remove_file(path).is_ok() {
+        // Who answers there is another process, which has been given the dead one's number.
+        let is_left = is_socket && UnixStream::connect(path).is_err();
+        if is_left && fs::remove_file(path).is_ok() {
             told.push(format!("removed socket {}", path.display()));
         }
     }
@@ -195,6 +198,22 @@ mod tests {
         assert_eq!(told.len(), 6, "{told:#?}");
         assert_eq!(sweep(&host, &directory).unwrap(), Vec::<String>::new());
         fs::remove_dir_all(&directory).unwrap();
+    }
+
+    /// A process that answers at the socket has the number of the dead run, and has taken its place.
+    #[test]
+    fn a_socket_at_which_somebody_listens_stays() {
+        let directory = scratch("socket");
+        let host = Namespace::current().unwrap();
+        let socket = directory.join("socket");
+        write_dead(&directory, &host, |record| record.control_socket = Some(socket.clone()));
+        let listener = UnixListener::bind(&socket).unwrap();
+        let told = sweep(&host, &directory).unwrap();
+        let there = socket.exists();
+        drop(listener);
+        let left = state::load(&directory);
+        fs::remove_dir_all(&directory).unwrap();
+        assert!(there && left.is_empty() && told.len() == 1, "{told:#?} {left:#?}");
     }
 
     /// The kernel gives a dead namespace's number to a new one; the cookie tells them apart.

@@ -198,7 +198,11 @@ fn a_code_lets_one_in_and_the_rate_can_be_set() {
     places.await_share(0.01);
     let pid = sender.pid().to_string();
     let shown = host.start(&["show", "--pid", &pid]).finish();
-    assert!(shown.status.success(), "{shown:#?}");
+    if !shown.status.success() {
+        let there = places.there();
+        sender.signal(Signal::INT);
+        panic!("{shown:#?}, with {there} there: {:#?}", sender.finish());
+    }
     assert!(shown.stdout.contains("transfer: rate=200kbit/s\nsend: "), "{shown:#?}");
     assert!(shown.stdout.contains(" of 3.0 MB ("), "{shown:#?}");
     let set = host.start(&["set", "rate=none", "--pid", &pid]).finish();
