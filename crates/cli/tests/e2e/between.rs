@@ -17,9 +17,9 @@ pub struct Between {
 }
 
 impl Between {
-    /// Has the machine with one other at most that mostly waits. Returns nothing if this user may make no laboratory.
-    pub fn paired(path: &str) -> Option<Between> {
-        Between::on(Host::paired(), path)
+    /// Has the machine with a few others at most that mostly wait. Returns nothing if this user may make no laboratory.
+    pub fn among_few(path: &str) -> Option<Between> {
+        Between::on(Host::among_few(), path)
     }
 
     /// The same for a test that bears others beside it.

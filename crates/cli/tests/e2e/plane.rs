@@ -198,7 +198,7 @@ fn check_scenario_capture(file: &Path) {
 
 #[test]
 fn a_scenario_is_shown_set_and_captured() {
-    let (host, home) = (Host::paired(), place());
+    let (host, home) = (Host::among_few(), place());
     if !may_build(&host) {
         return;
     }
@@ -271,7 +271,7 @@ fn an_interrupted_scenario_leaves_a_whole_capture_and_nothing_else() {
 
 #[test]
 fn a_ladder_is_shown_set_and_captured() {
-    let (host, home) = (Host::paired(), place());
+    let (host, home) = (Host::among_few(), place());
     if !may_build(&host) {
         return;
     }
@@ -352,7 +352,7 @@ fn ping(from: &Namespace) -> f64 {
 
 #[test]
 fn a_bridge_is_shown_set_and_captured() {
-    let (host, home) = (Host::paired(), place());
+    let (host, home) = (Host::among_few(), place());
     let Some(namespace) = host.separate().filter(|_| installed(&["ping"])) else { return };
     let [left, _right] = sides(namespace);
     let capture = path(&home, "bridge.pcapng");

@@ -54,7 +54,7 @@ fn stop(server: Running) -> Value {
 /// The path alone makes 2 × 20 ms; more may come from a machine under load, less may not.
 #[test]
 fn round_trips_are_those_of_the_path() {
-    let Some(between) = Between::paired("delay=20ms up-delay=25ms") else { return };
+    let Some(between) = Between::among_few("delay=20ms up-delay=25ms") else { return };
     let server = between.serve(&[]);
     for transport in TRANSPORTS {
         let arguments =
@@ -74,7 +74,7 @@ fn round_trips_are_those_of_the_path() {
 
 #[test]
 fn losses_are_told_by_direction() {
-    let Some(between) = Between::paired("delay=1ms up-loss=20% seed=5") else { return };
+    let Some(between) = Between::among_few("delay=1ms up-loss=20% seed=5") else { return };
     let server = between.serve(&[]);
     let arguments =
         ["rtt", "--every", "2ms", "--count", "400", "--sizes", "64", "--timeout", "500ms"];
@@ -88,7 +88,7 @@ fn losses_are_told_by_direction() {
 
 #[test]
 fn transfers_fill_the_path_and_delay_what_goes_beside_them() {
-    let Some(between) = Between::paired("rate=8mbit delay=10ms limit=50KB") else { return };
+    let Some(between) = Between::among_few("rate=8mbit delay=10ms limit=50KB") else { return };
     let server = between.serve(&[]);
     let bulk =
         ["bulk", "--duration", "1500ms", "--direction", "both", "--congestion", "reno", "--json"];
@@ -302,7 +302,7 @@ fn lines_and_files_are_written() {
 #[test]
 fn the_step_finder_finds_a_path_that_it_does_not_know() {
     for (rate, delay, block, blocks) in [(2000.0, 8.0, 300, 3), (700.0, 10.0, 150, 2)] {
-        let Some(between) = Between::paired(&format!("rate={rate}kbit delay={delay}ms")) else {
+        let Some(between) = Between::among_few(&format!("rate={rate}kbit delay={delay}ms")) else {
             return;
         };
         let server = between.serve(&["--window", &format!("{block}x{blocks}")]);
@@ -370,7 +370,7 @@ fn reproduces(result: &Value, simulated: impl Fn(u64) -> Option<f64>) {
 
 #[test]
 fn a_window_of_tcp_is_found_and_simulated() {
-    let Some(between) = Between::paired("rate=4mbit delay=15ms") else { return };
+    let Some(between) = Between::among_few("rate=4mbit delay=15ms") else { return };
     let window = 5 * 1448;
     let bounded = window.to_string();
     let server = between.serve(&["--tcp-window", &bounded]);
@@ -392,7 +392,7 @@ fn a_window_of_tcp_is_found_and_simulated() {
 
 #[test]
 fn the_initial_window_of_fresh_connections_is_found() {
-    let Some(between) = Between::paired("rate=10mbit delay=15ms") else { return };
+    let Some(between) = Between::among_few("rate=10mbit delay=15ms") else { return };
     let server = between.serve(&[]);
     let (result, text) = fitted(&between, "initial", &["--transport", "tcp"]);
     let path = &result["path"];
@@ -412,7 +412,7 @@ fn the_initial_window_of_fresh_connections_is_found() {
 
 #[test]
 fn a_window_of_one_way_alone_is_told() {
-    let Some(between) = Between::paired("rate=4mbit delay=15ms") else { return };
+    let Some(between) = Between::among_few("rate=4mbit delay=15ms") else { return };
     let server = between.serve(&["--tcp-window", "7240"]);
     let probe = between.probe(&["rtt", "--transport", "tcp", "--fit", "/dev/null", "--json"]);
     let outcome = probe.finish();
@@ -426,7 +426,7 @@ fn a_window_of_one_way_alone_is_told() {
 
 #[test]
 fn datagrams_tell_rate_distance_and_where_they_are_cut() {
-    let Some(between) = Between::paired("rate=1mbit delay=12ms") else { return };
+    let Some(between) = Between::among_few("rate=1mbit delay=12ms") else { return };
     let server = between.serve(&[]);
     // The jump is a few times its error here: one run in ten says that noise hides it, and has the size from the socket.
     let measured =
@@ -453,7 +453,9 @@ fn datagrams_tell_rate_distance_and_where_they_are_cut() {
 /// One rate for both ways would be 1.6 Mbit/s, which neither has.
 #[test]
 fn a_path_that_is_slower_one_way_is_fitted_as_it_is() {
-    let Some(between) = Between::paired("up-rate=1mbit down-rate=4mbit delay=12ms") else { return };
+    let Some(between) = Between::among_few("up-rate=1mbit down-rate=4mbit delay=12ms") else {
+        return;
+    };
     let server = between.serve(&[]);
     let (result, text) = fitted(&between, "asymmetric", &["--transport", "tcp"]);
     let told = &result["path"]["datagrams"];

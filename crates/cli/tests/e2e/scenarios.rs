@@ -33,8 +33,8 @@ fn succeeds(arguments: &[&str]) -> Outcome {
     succeeds_in(&Host::beside(), arguments)
 }
 
-/// The same in a turn that goes on: who gave it up between many short runs would keep those that wait to be paired or
-/// alone waiting before each of them.
+/// The same in a turn that goes on: who gave it up between many short runs would keep those that wait to be among
+/// few or alone waiting before each of them.
 fn succeeds_in(host: &Host, arguments: &[&str]) -> Outcome {
     let outcome = host.run(arguments);
     assert!(outcome.status.success(), "{arguments:?}: {outcome:#?}");
@@ -445,7 +445,7 @@ fn the_demo_shows_what_a_queue_does() {
     let results = path(&home, "demo");
     // Other tests keep the machine busy.
     let arguments = ["demo", "-o", &results, "--best-effort"];
-    let Some(outcome) = Host::paired().run_well(&arguments) else { return };
+    let Some(outcome) = Host::among_few().run_well(&arguments) else { return };
     if is_forbidden(&outcome.stdout) {
         assert!(outcome.stdout.contains("by sim."), "without rights it is simulated: {outcome:#?}");
         return skipped(&outcome.stdout);

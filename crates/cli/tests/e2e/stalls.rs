@@ -61,7 +61,7 @@ fn assert_told(outcome: &Outcome, stood: Span) {
 
 #[test]
 fn a_stall_of_a_sleeping_emulator_is_told() {
-    let host = Host::paired();
+    let host = Host::among_few();
     for millis in [300, 1500] {
         let Some((outcome, stood)) = stopped(&host, &[], Duration::from_millis(millis)) else {
             return;
@@ -88,7 +88,7 @@ fn a_stall_of_an_emulator_that_never_sleeps_is_told() {
 
 #[test]
 fn a_program_that_ends_while_the_emulator_stands_still_was_not_served() {
-    let host = Host::paired();
+    let host = Host::among_few();
     if !installed(&["ping"]) || host.run_well(&["shell", "--best-effort", "--", "true"]).is_none() {
         return;
     }

@@ -34,9 +34,9 @@ impl Host {
         Host::of(turn::alone())
     }
 
-    /// The same for a test that mostly waits, and bears one other of that sort.
-    pub fn paired() -> Host {
-        Host::of(turn::paired())
+    /// The same for a test that mostly waits, and bears a few others of that sort.
+    pub fn among_few() -> Host {
+        Host::of(turn::among_few())
     }
 
     /// The same for a test that bears others beside it.

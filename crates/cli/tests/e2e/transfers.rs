@@ -83,7 +83,7 @@ fn send(between: &Between, places: &Places) -> Running {
 /// Killed at either end, without a word, and started again: what is in the journal is not sent again.
 #[test]
 fn killed_ends_go_on_from_where_they_were() {
-    let Some(between) = Between::paired("delay=25ms rate=50mbit loss=1% limit=300kB") else {
+    let Some(between) = Between::among_few("delay=25ms rate=50mbit loss=1% limit=300kB") else {
         return;
     };
     let places = places(20_000_000);
@@ -125,7 +125,7 @@ fn killed_ends_go_on_from_where_they_were() {
 /// An outage of some seconds in the middle ends nothing.
 #[test]
 fn an_outage_is_sat_out() {
-    let Some(between) = Between::paired("delay=5ms rate=20mbit") else { return };
+    let Some(between) = Between::among_few("delay=5ms rate=20mbit") else { return };
     let places = places(5_000_000);
     let receiver = receive(&between, &places);
     let sender = send(&between, &places);
@@ -141,7 +141,7 @@ fn an_outage_is_sat_out() {
 /// An interface that takes no packets of 1500 octets gets shorter ones.
 #[test]
 fn an_interface_of_a_small_mtu_is_sent_what_it_takes() {
-    let Some(between) = Between::paired("mtu=900 delay=20ms rate=20mbit") else { return };
+    let Some(between) = Between::among_few("mtu=900 delay=20ms rate=20mbit") else { return };
     let places = places(1_000_000);
     let receiver = receive(&between, &places);
     let sent = result(&send(&between, &places).finish());
@@ -155,7 +155,7 @@ fn an_interface_of_a_small_mtu_is_sent_what_it_takes() {
 /// Directly on IP, sealed and in the clear: no datagram of UDP, and a sender that wants UDP finds nobody.
 #[test]
 fn protocol_30_carries_files_without_udp() {
-    let Some(between) = Between::paired("delay=20ms rate=20mbit loss=2%") else { return };
+    let Some(between) = Between::among_few("delay=20ms rate=20mbit loss=2%") else { return };
     for more in [&["--raw"][..], &["--raw", "--plaintext"]] {
         let places = places(2_000_000);
         let at_receiver = ["receive", text(&places.inbox), "--bind", "10.77.0.1"];
