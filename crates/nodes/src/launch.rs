@@ -5,7 +5,7 @@
 
 use crate::{Address, NodesError, Outcome, Place, Progress, Watch};
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -260,12 +260,13 @@ impl Launch {
         (index, format!("has not ended in time{why}"))
     }
 
-    /// Tells all of them.
+    /// Tells all of them. Of one that takes in nothing any more the last words, or its end, are still to be heard.
     fn tell(&mut self, what: &Peers) -> Result<(), NodesError> {
-        for (_, input) in &mut self.children {
-            let Some(input) = input else { continue };
-            let told = tell_one(input, what);
-            told.map_err(NodesError::system("tell the nodes where all are"))?;
+        for input in self.children.iter_mut().filter_map(|(_, input)| input.as_mut()) {
+            match tell_one(input, what) {
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+                told => told.map_err(NodesError::system("tell the nodes where all are"))?,
+            }
         }
         Ok(())
     }

@@ -180,11 +180,20 @@ fn children(parent: u32) -> Vec<u32> {
 fn a_node_that_is_killed_is_told_and_the_others_end() {
     let host = Host::beside();
     for protocol in ["careful", "traditional", "careful:grid=3"] {
-        killed(&host, protocol);
+        killed(&host, protocol, 1, false);
     }
 }
 
-fn killed(host: &Host, protocol: &str) {
+/// The same if it dies before it is told where the others are: the launcher is stopped until it has.
+#[test]
+fn a_node_that_is_killed_before_all_have_met_is_told() {
+    let host = Host::beside();
+    for victim in 0..3 {
+        killed(&host, "careful", victim, true);
+    }
+}
+
+fn killed(host: &Host, protocol: &str, victim: usize, before_they_meet: bool) {
     let test = "latency:rounds=100000000";
     let run = ["--nodes", "3", "--test", test, "--protocol", protocol];
     let running = host.start(&arguments(true, &run));
@@ -193,9 +202,13 @@ fn killed(host: &Host, protocol: &str) {
         Some(children(running.pid())).filter(|nodes| nodes.len() == 3)
     });
     let nodes = nodes.expect("three nodes");
+    if before_they_meet {
+        running.signal(Signal::STOP);
+    }
     std::thread::sleep(Duration::from_millis(300));
-    let victim = Pid::from_raw(nodes[1] as i32).unwrap();
+    let victim = Pid::from_raw(nodes[victim] as i32).unwrap();
     kill_process(victim, Signal::KILL).unwrap();
+    running.signal(Signal::CONT);
     let outcome = running.finish();
     assert_eq!(outcome.status.code(), Some(1));
     assert!(outcome.stderr.contains("died before its program had ended"), "{}", outcome.stderr);
