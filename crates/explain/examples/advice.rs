@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     let share = |holds: &dyn Fn(&Verdict) -> bool| verdicts.iter().filter(|it| holds(it)).count();
     for it in verdicts.iter().filter(|it| !it.is_right() || !it.keeps_promises()) {
         println!("{}: {it}", if it.is_right() { "PROMISE" } else { "WRONG" });
+        println!("{}", draw(seed, it.number).paper.text());
     }
     for it in verdicts.iter().filter(|it| it.is_right() && !it.is_as_built()) {
         println!("right, but not as built: {it}");
