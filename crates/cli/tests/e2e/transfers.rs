@@ -1,7 +1,7 @@
 //! `trunkline send` and `trunkline receive`: over a path that loses packets, killed and taken up, and what they say.
 
 use crate::between::Between;
-use crate::support::{Host, LIMIT, Outcome, Running};
+use crate::support::{Host, LIMIT, Outcome, Running, installed};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
@@ -240,6 +240,27 @@ fn who_waits_says_so_in_a_file_too() {
     let receiver = host.start(&receive);
     sender.await_line("the session with 127.0.0.1:18182 is lost");
     assert!(sender.finish().status.success() && receiver.finish().status.success());
+    places.assert_same();
+}
+
+/// A sender that has no place for its socket goes on, and says that nothing reaches it.
+#[test]
+fn a_sender_without_a_socket_says_so() {
+    let host = Host::beside();
+    if host.separate().is_none() || !installed(&["unshare"]) {
+        return;
+    }
+    let places = places(100_000);
+    let receive = ["receive", text(&places.inbox), "--port", "18184", "--no-key"];
+    let mut receiver = host.start(&receive);
+    receiver.await_line("listening at");
+    let mut send = Command::new("unshare");
+    let line = r#"mount -t tmpfs -o ro none /run && exec "$0" send "$1" 127.0.0.1:18184 --no-key"#;
+    send.args(["--mount", "sh", "-c", line, env!("CARGO_BIN_EXE_trunkline"), text(&places.file)]);
+    let sent = host.start_command(send).finish();
+    let told = "show and set do not reach this transfer: cannot make /run/trunkline";
+    assert!(sent.status.success() && sent.stderr.contains(told), "{sent:#?}");
+    assert!(receiver.finish().status.success());
     places.assert_same();
 }
 
