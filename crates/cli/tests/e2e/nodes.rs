@@ -6,14 +6,19 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use trunkline_netns::{End, IpNet, Mac, Namespace, SpawnOptions, create_veth, spawn};
 
+/// The next port that is tried. The kernel gives out those from 32768: one of these that is let go is not given to
+/// the next program that asks for any.
+static PORT: AtomicU16 = AtomicU16::new(20_000);
+
 /// A socket on the loopback where the nodes are.
 fn socket(host: &Host) -> UdpSocket {
-    let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
+    let next = || UdpSocket::bind((Ipv4Addr::LOCALHOST, PORT.fetch_add(1, Ordering::Relaxed)));
+    let bind = || (0..100).find_map(|_| next().ok()).expect("a free port");
     host.separate().map_or_else(bind, |namespace| namespace.run(bind).unwrap())
 }
 
