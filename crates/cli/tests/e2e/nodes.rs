@@ -11,8 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 use trunkline_netns::{End, IpNet, Mac, Namespace, SpawnOptions, create_veth, spawn};
 
-/// The next port that is tried. The kernel gives out those from 32768: one of these that is let go is not given to
-/// the next program that asks for any.
+/// The next port that is tried. Of itself the kernel gives out those from 32768 (ip(7)): one of these that is let go is
+/// not given to the next program that asks for any.
 static PORT: AtomicU16 = AtomicU16::new(20_000);
 
 /// A socket on the loopback where the nodes are.

@@ -3,9 +3,9 @@
 //! On a machine of few processors runs make each other late. A test is alone if it keeps the processors at work, judges
 //! to parts of a millisecond what was measured in real time, compares settings of the whole machine, or looks at what a
 //! killed run leaves, which the next run sweeps. It is among few if it judges what was measured, but mostly waits, and
-//! milliseconds do not matter: four such keep two processors at work for a third of the time and hardly meet. All others
-//! share. Who shares goes first, then the few: the machine would stand still while one that is to be alone waits for the
-//! last sharer. Nobody is alone or among few while other test programs run (`scripts/test.py`).
+//! milliseconds do not matter: two such kept two processors at work for a tenth of the time, so four hardly meet. All
+//! others share. Who shares goes first, then the few: the machine would stand still while one that is to be alone waits
+//! for the last sharer. Nobody is alone or among few while other test programs run (`scripts/test.py`).
 
 use std::fs::File;
 use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
