@@ -70,7 +70,7 @@ pub use open_files::raise_open_files;
 pub use outside::{Outside, Unreachable};
 pub use priority::prefer_thread;
 pub use privilege::{Privilege, enter_user_namespace_if_needed};
-pub use process::{SpawnOptions, kill_processes_in, processes_in, spawn};
+pub use process::{SpawnOptions, group_lives, kill_processes_in, processes_in, spawn};
 pub use redirect::{Destination, Redirection, Redirections, TakenIn, Transport};
 pub use resolvers::{RESOLVERS, name_servers};
 pub use server::{Patience, listening};

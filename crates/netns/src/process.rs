@@ -138,9 +138,29 @@ fn write_raw(path: &CStr, text: &CStr) -> io::Result<()> {
 
 /// The processes whose network namespace has this inode number, as far as `/proc` shows them to us.
 pub fn processes_in(inode: u64) -> Vec<u32> {
+    processes().filter(|pid| inode_of(*pid) == Some(inode)).collect()
+}
+
+/// The numbers of all processes that `/proc` shows.
+fn processes() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.filter(|pid| inode_of(*pid) == Some(inode)).collect()
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// Whether a process of this group is alive, as far as `/proc` shows them to us: one that has ended and was not waited for
+/// is not, though it keeps the group's number.
+pub fn group_lives(group: u32) -> bool {
+    processes().any(|pid| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        state_and_group(&stat).is_some_and(|(state, its)| its == group && !"ZX".contains(state))
+    })
+}
+
+/// The third and the fifth field of `/proc/PID/stat`. The second is the program's name, which may contain anything.
+fn state_and_group(stat: &str) -> Option<(&str, u32)> {
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    let state = fields.next()?;
+    Some((state, fields.nth(1)?.parse().ok()?))
 }
 
 fn inode_of(pid: u32) -> Option<u64> {
@@ -193,6 +213,26 @@ mod tests {
         assert!(processes_in(own).contains(&std::process::id()));
         assert!(matches!(kill_processes_in(own, 0), Err(LabError::OwnNamespace(_))));
         assert_eq!(kill_processes_in(1, 0).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_group_lives_as_long_as_one_of_it_does() {
+        let fields = |text| state_and_group(text).map(|(state, group)| (state.to_string(), group));
+        assert_eq!(fields("7 (a) b (c) Z 1 5 5 0"), Some(("Z".into(), 5)));
+        assert_eq!(fields("7 (a"), None);
+        // The shell ends at once and is not waited for.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sleep 1000 & exit"]).process_group(0);
+        let mut shell = shell.spawn().unwrap();
+        assert!(group_lives(shell.id()));
+        let kill = format!("kill -9 -{}", shell.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        let ended = (0..2000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            !group_lives(shell.id())
+        });
+        shell.wait().unwrap();
+        assert!(ended);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use trunkline_core::{Span, Time};
-use trunkline_netns::{Namespace, SpawnOptions, spawn};
+use trunkline_netns::{Namespace, SpawnOptions, group_lives, spawn};
 
 /// The most that is kept of each output, in bytes.
 const MOST_OUTPUT: usize = 16 << 20;
@@ -116,11 +116,12 @@ impl Child {
         Finished { started: self.started, ended, status, ending, output, errors }
     }
 
-    /// Asks the group to end, and gives it the time.
+    /// Asks the group to end, and gives it the time. The shell ends at once; what it has started may still have to say
+    /// what it has measured.
     fn ask(&mut self) {
         self.signal(Signal::TERM);
         let limit = clock::now() + GRACE;
-        while !self.ended() && clock::now() < limit {
+        while (!self.ended() || group_lives(self.child.id())) && clock::now() < limit {
             std::thread::sleep(LOOK);
         }
     }
@@ -219,6 +220,13 @@ mod tests {
         }
     }
 
+    impl Child {
+        fn said_a_line(&self) -> bool {
+            let [output, _] = self.outputs.as_ref().unwrap();
+            output.kept.lock().unwrap().ends_with(b"\n")
+        }
+    }
+
     fn wait(child: &mut Child) {
         while !child.ended() {
             std::thread::sleep(LOOK);
@@ -241,11 +249,7 @@ mod tests {
         let Some(mut child) = here("trap '' TERM; sleep 1000 & echo $!; wait; wait") else {
             return;
         };
-        let printed = |child: &Child| {
-            let [output, _] = child.outputs.as_ref().unwrap();
-            output.kept.lock().unwrap().ends_with(b"\n")
-        };
-        while !printed(&child) && !child.ended() {
+        while !child.said_a_line() && !child.ended() {
             std::thread::sleep(LOOK);
         }
         let finished = child.finish(Ending::Stopped);
@@ -260,6 +264,17 @@ mod tests {
             std::thread::sleep(LOOK);
         }
         assert!(gone());
+    }
+
+    /// A shell does not wait when it is told to end.
+    #[test]
+    fn a_stopped_program_may_finish_what_it_says() {
+        let slow = "(trap 'sleep 0.3; echo the result; exit' TERM; echo ready; while :; do sleep 0.05; done) & wait";
+        let Some(mut child) = here(slow) else { return };
+        while !child.said_a_line() && !child.ended() {
+            std::thread::sleep(LOOK);
+        }
+        assert_eq!(child.finish(Ending::Stopped).output, "ready\nthe result\n");
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod results;
 use crate::plan::FlowPlan;
 use crate::run::FlowRun;
 use crate::{EndpointError, clock};
-use child::{Child, Ending};
+use child::{Child, Ending, Finished};
 use command::Commands;
 use results::{Outcome, read};
 pub use results::{Printed, read_printed};
@@ -21,6 +21,8 @@ use trunkline_netns::{Patience, listening};
 
 /// The time between two looks at a program that is awaited.
 const LOOK: Duration = Duration::from_millis(5);
+/// The most time that a server has to end by itself if somebody waits for the end of all, as when the run is interrupted.
+const HURRY: Span = Span::from_secs(5);
 
 /// A flow that outside programs make. Its thread lives as long as they do, for they are killed with it.
 #[derive(Debug)]
@@ -181,24 +183,29 @@ impl Stage {
             }
         }
         let client = client.finish(ending);
-        let patience = if ending == Ending::Natural { self.patience() } else { Span::ZERO };
-        let server = self.server.take().map(|mut server| {
-            let limit = clock::now() + patience;
-            while !server.ended() && clock::now() < limit {
-                server.wait(LOOK);
-            }
-            server.finish(Ending::Stopped)
-        });
+        let server = self.server.take().map(|server| self.end_server(server, ending, inbox));
         let (commands, plan, offset) = (&self.commands, &self.plan, clock::wall_offset());
         read(&Outcome { client, server, commands, plan, offset })
     }
 }
 
 impl Stage {
-    /// The time that the server has to end by itself, if it does that: it hears of the client's end as much later
-    /// as the path is long, and what it prints before is not whole.
-    fn patience(&self) -> Span {
-        if self.commands.serves_once() { self.plan.linger.scaled(2, 1) } else { Span::ZERO }
+    /// Ends the server when it had the time to end by itself, if it does that: it hears of the client's end as much later as
+    /// the path is long, and what it has printed before, or while it is told to end, is not whole.
+    fn end_server(&self, mut server: Child, ending: Ending, inbox: &Receiver<Order>) -> Finished {
+        let began = clock::now();
+        let once = self.commands.serves_once();
+        let mut patience = if once { self.plan.linger.scaled(2, 1) } else { Span::ZERO };
+        let mut told = ending == Ending::Stopped;
+        while !server.ended() {
+            told |= matches!(inbox.try_recv(), Ok(Order::Stop) | Err(TryRecvError::Disconnected));
+            patience = if told { patience.min(HURRY) } else { patience };
+            if clock::now().since(began) >= patience {
+                break;
+            }
+            server.wait(LOOK);
+        }
+        server.finish(Ending::Stopped)
     }
 }
 

@@ -1,6 +1,8 @@
 //! Outside programs between namespaces. One that is not installed is skipped with a message.
 
 use super::support::{Hosts, MTU, check_sums};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 use trunkline_core::Span;
 use trunkline_endpoint::{Flow, FlowRun, HostThreads, clock};
@@ -86,6 +88,27 @@ fn an_iperf3_server_for_one_client_tells_of_its_intervals() {
     let client = "iperf3 -u -c {peer} -p {port} -t 1 -i 0.25 -b 2M -l 500";
     let run = run(&hosts, client, Some("iperf3 -s -1 -p {port}"), LONG);
     assert!(run.samples.len() >= 3, "{run:?}");
+    assert!(run.notes.iter().all(|note| !note.text.contains("whole run")), "{:?}", run.notes);
+}
+
+/// It hears of the end as much later as the path is long. One that is told to end while it prints, prints no more.
+#[test]
+fn the_server_of_a_stopped_iperf3_has_the_time_to_tell_its_intervals() {
+    let Some(hosts) = Hosts::build(MTU) else { return };
+    if !installed(&["iperf3"]) {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let late = place.path().join("iperf3");
+    let script = "#!/bin/sh\ntold=$(iperf3 \"$@\")\nsleep 0.5\necho \"$told\"\n";
+    std::fs::write(&late, script).unwrap();
+    std::fs::set_permissions(&late, Permissions::from_mode(0o700)).unwrap();
+    let server = format!("{} -s -1 -p {{port}}", late.display());
+    let client = "iperf3 -c {peer} -p {port} -t 30 -i 0.25 -b 20M";
+    let run = run(&hosts, client, Some(&server), Span::from_secs(2));
+    assert!(run.ended.is_none() && run.samples.len() >= 3, "{run:?}");
+    let apart = run.samples.windows(2).all(|two| two[0].start < two[1].start);
+    assert!(apart, "{run:?}");
     assert!(run.notes.iter().all(|note| !note.text.contains("whole run")), "{:?}", run.notes);
 }
 

@@ -4,7 +4,7 @@ use super::{Reading, is_rate, seconds};
 use crate::program::child::Ending;
 use serde_json::Value;
 use trunkline_core::Span;
-use trunkline_engine::Note;
+use trunkline_engine::{Note, NoteKind};
 
 /// Adds a sample for each interval at the receiving side, or one for the whole if that side has told of
 /// none. Times count from the program's start: iperf3 tells its own to the second only.
@@ -30,7 +30,11 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Option<()> {
     let source = if reverse { Some(&client) } else { server.as_ref() };
     let found = source.map(|source| intervals(source, sent_until(end))).unwrap_or_default();
     let sum = found.iter().try_fold(0u64, |sum, (_, _, bytes)| sum.checked_add(*bytes))?;
-    if found.is_empty() {
+    if found.is_empty() && stopped && !reverse {
+        let text =
+            "iperf3: stopped before it was told what arrived, and the server has not said either";
+        reading.run.notes.push(Note::new(NoteKind::Unfinished, text));
+    } else if found.is_empty() {
         whole(reading, end)?;
         reading.note(
             "iperf3: one figure for the whole run: the receiver's intervals are not known".into(),
@@ -83,12 +87,13 @@ fn sent_until(end: &Value) -> Option<Span> {
 
 /// Start, length and bytes of each interval, without those left out (`-O`) and the remnant at the end, which is short, or long
 /// if the server hears late that the client has ended. It may be as long as any other, and even empty: what begins when all was
-/// `sent` is part of it.
+/// `sent` is part of it. A server whose client was stopped tells of the last one twice.
 fn intervals(report: &Value, sent: Option<Span>) -> Vec<(Span, Span, u64)> {
     let listed = report.get("intervals").and_then(Value::as_array);
     let sums = listed.into_iter().flatten().filter_map(|entry| entry.get("sum"));
     let counted = sums.filter(|sum| sum.get("omitted").and_then(Value::as_bool) != Some(true));
     let mut found: Vec<_> = counted.filter_map(interval).collect();
+    found.dedup_by_key(|&mut (from, ..)| from);
     let mut spans: Vec<Span> = found.iter().map(|&(_, span, _)| span).collect();
     spans.sort_unstable();
     let usual = spans.get(spans.len() / 2).copied().unwrap_or(Span::ZERO);
@@ -115,7 +120,7 @@ fn reports(text: &str) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{rate_plan, read_recorded_of};
+    use super::super::testing::{rate_plan, read_recorded_of, read_stopped_of};
     use super::*;
     use crate::run::FlowRun;
 
@@ -151,6 +156,29 @@ mod tests {
         assert!(run.notes.iter().any(|note| note.text.contains("no delays")), "{:?}", run.notes);
     }
 
+    /// What it has received a stopped client does not know if the data go to the server: no figure, rather than 0 bit/s.
+    #[test]
+    fn what_nobody_has_told_is_no_rate() {
+        let sum = |sender: bool, bytes: u64| serde_json::json!({"start": 0, "end": 3, "bytes": bytes, "sender": sender});
+        let stopped = |reverse: u32| {
+            let report = serde_json::json!({
+                "start": {"test_start": {"reverse": reverse}},
+                "end": {"sum_sent": sum(true, 9000), "sum_received": sum(true, 0)},
+                "error": "interrupt - the client has terminated",
+            });
+            read_stopped_of(
+                &rate_plan(),
+                "iperf3 -c x -J",
+                &report.to_string(),
+                Some("{\"start\": {"),
+            )
+        };
+        let run = stopped(0);
+        assert_eq!((run.samples.count(), run.delivered_bytes), (0, 0));
+        assert_eq!(run.notes[0].kind, NoteKind::Unfinished, "{:?}", run.notes);
+        assert_eq!(stopped(1).samples.count(), 1);
+    }
+
     #[test]
     fn a_refusal_is_an_error() {
         let run = read_recorded("iperf3 -c x -J", REFUSED, None);
@@ -175,6 +203,13 @@ mod tests {
         let found = intervals(&serde_json::json!({"intervals": late}), None);
         assert_eq!(found.len(), 10);
         assert_eq!(found.last().map(|it| it.0), Some(Span::from_millis(4500)));
+    }
+
+    #[test]
+    fn an_interval_that_is_told_twice_counts_once() {
+        let sum = |at: u32| serde_json::json!({"sum": {"start": at, "end": at + 1, "bytes": 9, "omitted": false}});
+        let server = serde_json::json!({"intervals": [sum(0), sum(1), sum(2), sum(2)]});
+        assert_eq!(intervals(&server, None).len(), 3);
     }
 
     /// A remnant of the usual length: nothing was under way any more.

@@ -41,12 +41,16 @@ pub struct Printed<'a> {
 
 /// Reads what was `printed` as the measurements of the flow of a `plan`, whose client and server ended well.
 pub fn read_printed(plan: &FlowPlan, printed: &Printed<'_>) -> FlowRun {
+    read_ended(plan, printed, Ending::Natural)
+}
+
+fn read_ended(plan: &FlowPlan, printed: &Printed<'_>, ending: Ending) -> FlowRun {
     let [started, ended] = printed.ran;
     let finished = |text: &str| Finished {
         started,
         ended,
         status: Some(ExitStatus::from_raw(0)),
-        ending: Ending::Natural,
+        ending,
         output: text.into(),
         errors: String::new(),
     };
@@ -193,13 +197,27 @@ mod testing {
         output: &str,
         server: Option<&str>,
     ) -> FlowRun {
-        let ran = [10_000_000_000, 12_000_000_000].map(Time::from_nanos);
-        let run = read_printed(plan, &Printed { command, output, server, ran });
+        let run = read_printed(plan, &printed(command, output, server));
         for sample in &run.samples {
             let sum: Span = sample.steps.iter().map(|step| step.span).sum();
             assert_eq!(sum, sample.delay());
         }
         run
+    }
+
+    /// The same of programs that were stopped.
+    pub fn read_stopped_of(
+        plan: &FlowPlan,
+        command: &str,
+        output: &str,
+        server: Option<&str>,
+    ) -> FlowRun {
+        read_ended(plan, &printed(command, output, server), Ending::Stopped)
+    }
+
+    fn printed<'a>(command: &'a str, output: &'a str, server: Option<&'a str>) -> Printed<'a> {
+        let ran = [10_000_000_000, 12_000_000_000].map(Time::from_nanos);
+        Printed { command, output, server, ran }
     }
 
     #[test]
