@@ -40,7 +40,7 @@ impl Outcome {
 /// Packets that come at random, on average one in `gap`, and react to nothing; the line takes `service` for
 /// each. A minute, of which the first ten seconds do not count.
 fn constant_load(text: &str, ecn: Ecn, gap: u64, service: u64, seed: u64) -> Outcome {
-    let mut queue = build::<Packet<()>>(text, seed);
+    let mut queue = build::<Packet<usize>>(text, seed);
     let (mut drops, mut stream) = (Drops::default(), Seed(seed).stream("arrivals"));
     let mut outcome = Outcome::default();
     let (mut arrival, mut free) = (0, 0);
@@ -62,7 +62,7 @@ fn constant_load(text: &str, ecn: Ecn, gap: u64, service: u64, seed: u64) -> Out
             }
         } else {
             let now = Time::from_nanos(arrival);
-            let packet = Packet { ecn, ..Packet::new(Channel(1), SIZE, now, ()) };
+            let packet = Packet { ecn, ..Packet::new(Channel(1), SIZE, now, 0) };
             queue.enqueue(now, packet, &mut drops);
             outcome.arrived += u64::from(counts);
             arrival += 1 + stream.below(2 * gap);
@@ -130,12 +130,12 @@ fn dualpi2_drops_under_overload_whatever_the_bits_say() {
 fn chance_is_the_seeds() {
     for text in ["pie:limit=100p", "dualpi2:limit=100p", "sfq:limit=100p"] {
         let run = |seed| {
-            let mut queue = build::<Packet<u32>>(text, seed);
+            let mut queue = build::<Packet<usize>>(text, seed);
             let (mut drops, mut kept) = (Drops::default(), Vec::new());
-            for number in 0..3000u32 {
-                let now = Time::from_nanos(u64::from(number) * MS);
+            for number in 0..3000 {
+                let now = Time::from_nanos(number as u64 * MS);
                 for copy in 0..2 {
-                    let channel = Channel(u64::from(number % 50));
+                    let channel = Channel(number as u64 % 50);
                     queue.enqueue(
                         now,
                         Packet::new(channel, SIZE, now, 2 * number + copy),
@@ -210,7 +210,7 @@ enum Fate {
 
 /// What goes on at a line of 100 Mbit/s with senders 10 ms of round trip away from it.
 struct Scene {
-    queue: AnyDiscipline<Packet<u64>>,
+    queue: AnyDiscipline<Packet<usize>>,
     senders: Vec<Sender>,
     /// Answers under way: when they come, a number of their own, whose, when the packet was sent, its fate.
     answers: BTreeMap<(u64, u64), (usize, u64, Fate)>,
@@ -245,32 +245,33 @@ impl Scene {
     }
 
     /// Sends what the windows allow.
-    fn send(&mut self, now: u64, drops: &mut Drops<Packet<u64>>) {
+    fn send(&mut self, now: u64, drops: &mut Drops<Packet<usize>>) {
         for (index, sender) in self.senders.iter_mut().enumerate() {
             while sender.under_way < sender.window as u64 {
                 sender.under_way += 1;
                 let (channel, at) = (Channel(index as u64), Time::from_nanos(now));
-                let packet = Packet { ecn: sender.ecn, ..Packet::new(channel, SIZE, at, now) };
+                let packet =
+                    Packet { ecn: sender.ecn, ..Packet::new(channel, SIZE, at, now as usize) };
                 self.queue.enqueue(at, packet, drops);
             }
         }
         self.settle(now, drops);
     }
 
-    fn settle(&mut self, now: u64, drops: &mut Drops<Packet<u64>>) {
+    fn settle(&mut self, now: u64, drops: &mut Drops<Packet<usize>>) {
         for (packet, _) in drops.drain() {
             self.answer(now, &packet, Fate::Lost);
         }
     }
 
-    fn answer(&mut self, now: u64, packet: &Packet<u64>, fate: Fate) {
+    fn answer(&mut self, now: u64, packet: &Packet<usize>, fate: Fate) {
         self.number += 1;
-        let answer = (packet.channel.0 as usize, packet.body, fate);
+        let answer = (packet.channel.0 as usize, packet.body as u64, fate);
         self.answers.insert((now + Self::ROUND_TRIP, self.number), answer);
     }
 
     /// The line sends one packet. Returns whether it did.
-    fn serve(&mut self, now: u64, counts: bool, drops: &mut Drops<Packet<u64>>) -> bool {
+    fn serve(&mut self, now: u64, counts: bool, drops: &mut Drops<Packet<usize>>) -> bool {
         let service = self.queue.dequeue(Time::from_nanos(now), drops);
         self.settle(now, drops);
         let Some(packet) = service.and_then(|it| it.packet) else { return false };
@@ -346,11 +347,11 @@ fn dualpi2_lets_a_classic_flow_and_a_scalable_one_have_the_same_window() {
 #[test]
 fn codel_marks_where_it_would_drop() {
     for text in ["codel:ecn=true,limit=10000p", "fq-codel"] {
-        let mut queue = build::<Packet<()>>(text, 1);
+        let mut queue = build::<Packet<usize>>(text, 1);
         let mut drops = Drops::default();
         for number in 0..1000 {
             let ecn = Ecn::from_bits(1 + number as u8 % 2);
-            let packet = Packet { ecn, ..Packet::new(Channel(1), SIZE, Time::ZERO, ()) };
+            let packet = Packet { ecn, ..Packet::new(Channel(1), SIZE, Time::ZERO, 0) };
             queue.enqueue(Time::ZERO, packet, &mut drops);
         }
         // The instants of the drops of `the_first_drops_of_a_standing_queue_worked_by_hand`.
@@ -368,10 +369,10 @@ fn codel_marks_where_it_would_drop() {
 fn a_threshold_marks_all_that_have_waited_longer() {
     for text in ["codel:ce_threshold=3ms,limit=10000p", "fq-codel:ecn=false,ce_threshold=3ms"] {
         for ecn in Ecn::ALL {
-            let mut queue = build::<Packet<()>>(text, 1);
+            let mut queue = build::<Packet<usize>>(text, 1);
             let mut drops = Drops::default();
             for _ in 0..10 {
-                let packet = Packet { ecn, ..Packet::new(Channel(1), SIZE, Time::ZERO, ()) };
+                let packet = Packet { ecn, ..Packet::new(Channel(1), SIZE, Time::ZERO, 0) };
                 queue.enqueue(Time::ZERO, packet, &mut drops);
             }
             let mut served = |ms: u64| {

@@ -12,18 +12,18 @@ struct RfcCodel {
     target: u64,
     interval: u64,
     maxpacket: u64,
-    queue: VecDeque<(u64, u32, u32)>,
+    queue: VecDeque<Queued>,
     bytes: u64,
     first_above_time: u64,
     drop_next: u64,
     count: u32,
     lastcount: u32,
     dropping: bool,
-    dropped: Vec<u32>,
+    dropped: Vec<usize>,
     resumed: u32,
 }
 
-type Queued = (u64, u32, u32);
+type Queued = (u64, u32, usize);
 
 impl RfcCodel {
     fn new(target: u64, interval: u64, maxpacket: u64) -> RfcCodel {
@@ -43,7 +43,7 @@ impl RfcCodel {
         }
     }
 
-    fn enqueue(&mut self, now: u64, size: u32, number: u32) {
+    fn enqueue(&mut self, now: u64, size: u32, number: usize) {
         self.bytes += u64::from(size);
         self.queue.push_back((now, size, number));
     }
@@ -118,7 +118,7 @@ struct RfcFqCodel {
 }
 
 impl RfcFqCodel {
-    fn enqueue(&mut self, now: u64, channel: usize, size: u32, number: u32) {
+    fn enqueue(&mut self, now: u64, channel: usize, size: u32, number: usize) {
         self.queues[channel].0.enqueue(now, size, number);
         if !self.new.contains(&channel) && !self.old.contains(&channel) {
             self.new.push_back(channel);
@@ -149,22 +149,22 @@ impl RfcFqCodel {
         }
     }
 
-    fn dropped(&mut self) -> Vec<u32> {
-        let mut all: Vec<u32> =
+    fn dropped(&mut self) -> Vec<usize> {
+        let mut all: Vec<usize> =
             self.queues.iter_mut().flat_map(|(codel, _)| codel.dropped.drain(..)).collect();
         all.sort_unstable();
         all
     }
 }
 
-fn any(spec: &DisciplineSpec) -> AnyDiscipline<Packet<u32>> {
+fn any(spec: &DisciplineSpec) -> AnyDiscipline<Packet<usize>> {
     AnyDiscipline::new(spec, Seed(0), "test")
 }
 
 fn offer(
-    discipline: &mut AnyDiscipline<Packet<u32>>,
+    discipline: &mut AnyDiscipline<Packet<usize>>,
     now: u64,
-    (channel, size, number): (u64, u32, u32),
+    (channel, size, number): (u64, u32, usize),
 ) {
     let now = Time::from_nanos(now);
     let mut drops = Drops::default();
@@ -173,7 +173,7 @@ fn offer(
 }
 
 /// What is served at `now`, and what CoDel drops meanwhile.
-fn serve(discipline: &mut AnyDiscipline<Packet<u32>>, now: u64) -> (Option<u32>, Vec<u32>) {
+fn serve(discipline: &mut AnyDiscipline<Packet<usize>>, now: u64) -> (Option<usize>, Vec<usize>) {
     let mut drops = Drops::default();
     let served = discipline.dequeue(Time::from_nanos(now), &mut drops);
     let dropped = drops.drain().map(|(packet, cause)| {
@@ -202,11 +202,11 @@ fn the_first_drops_of_a_standing_queue_worked_by_hand() {
 struct Trace {
     stream: Stream,
     now: u64,
-    number: u32,
+    number: usize,
 }
 
 enum Event {
-    Arrival { channel: u64, size: u32, number: u32 },
+    Arrival { channel: u64, size: u32, number: usize },
     Service,
 }
 

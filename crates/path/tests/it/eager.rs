@@ -168,7 +168,7 @@ fn an_eager_link_asks_for_nothing_but_its_releases() {
         ..LinkSpec::default()
     };
     let mut link = Link::new(&spec, Seed(1), "link", Time::ZERO);
-    for index in 0..3 {
+    for index in 0..3usize {
         link.offer(Time::ZERO, Packet::new(Channel(1), 1000, Time::ZERO, index));
     }
     assert_eq!(link.next_work(), None);

@@ -341,7 +341,7 @@ fn a_repeating_schedule_goes_on_for_ever() {
     let mut link = Link::new(&spec, Seed(1), "link", Time::ZERO);
     for half in 0..10_000u64 {
         let at = Time::from_nanos(half * 500_000_000);
-        link.offer(at, Packet::new(Channel(1), 100, at, ()));
+        link.offer(at, Packet::new(Channel(1), 100, at, 0usize));
         let delivered = link.take(Time::from_nanos(half * 500_000_000 + 20_000_000)).unwrap();
         let expected = if half % 4 < 2 { 10 } else { 20 };
         assert_eq!(delivered.release - at, Span::from_millis(expected), "half-second {half}");
