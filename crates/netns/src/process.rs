@@ -150,10 +150,14 @@ fn processes() -> impl Iterator<Item = u32> {
 /// Whether a process of this group is alive, as far as `/proc` shows them to us: one that has ended and was not waited for
 /// is not, though it keeps the group's number.
 pub fn group_lives(group: u32) -> bool {
-    processes().any(|pid| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        state_and_group(&stat).is_some_and(|(state, its)| its == group && !"ZX".contains(state))
-    })
+    let seen = || processes().any(|pid| lives_in(pid, group));
+    // Whoever starts another one and ends while we look may hide both from one look, not from two.
+    seen() || seen()
+}
+
+fn lives_in(pid: u32, group: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    state_and_group(&stat).is_some_and(|(state, its)| its == group && !"ZX".contains(state))
 }
 
 /// The third and the fifth field of `/proc/PID/stat`. The second is the program's name, which may contain anything.
