@@ -116,14 +116,22 @@ impl Child {
         Finished { started: self.started, ended, status, ending, output, errors }
     }
 
-    /// Asks the group to end, and gives it the time. The shell ends at once; what it has started may still have to say
-    /// what it has measured.
+    /// Asks the group to end, and gives it the time: as from a keyboard first, for programs that measure say then what they
+    /// have measured, and some of them then only.
     fn ask(&mut self) {
-        self.signal(Signal::TERM);
-        let limit = clock::now() + GRACE;
-        while (!self.ended() || group_lives(self.child.id())) && clock::now() < limit {
-            std::thread::sleep(LOOK);
+        for signal in [Signal::INT, Signal::TERM] {
+            self.signal(signal);
+            let limit = clock::now() + GRACE.scaled(1, 2);
+            while self.lives() && clock::now() < limit {
+                std::thread::sleep(LOOK);
+            }
         }
+    }
+
+    /// Whether the shell or what it has started is alive. A shell may end before what it has started, which may still have
+    /// something to say.
+    fn lives(&mut self) -> bool {
+        !self.ended() || group_lives(self.child.id())
     }
 
     fn signal(&self, signal: Signal) {
@@ -264,6 +272,17 @@ mod tests {
             std::thread::sleep(LOOK);
         }
         assert!(gone());
+    }
+
+    #[test]
+    fn a_program_is_stopped_as_from_a_keyboard_first() {
+        let measuring =
+            "trap 'echo the result; exit' INT; echo ready; while :; do sleep 0.05; done";
+        let Some(mut child) = here(measuring) else { return };
+        while !child.said_a_line() && !child.ended() {
+            std::thread::sleep(LOOK);
+        }
+        assert_eq!(child.finish(Ending::Stopped).output, "ready\nthe result\n");
     }
 
     /// A shell does not wait when it is told to end.

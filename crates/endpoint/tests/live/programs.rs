@@ -60,7 +60,8 @@ fn a_ping_that_nobody_answers_is_an_error_and_a_stopped_one_is_none() {
     let silent = run(&hosts, "ping -c 1 -W 0.2 10.78.0.9", None, LONG);
     assert!(silent.notes.iter().any(|note| note.kind == NoteKind::Failed), "{:?}", silent.notes);
     let stopped = run(&hosts, "ping -i 0.05 {peer}", None, Span::from_secs(2));
-    assert!(!stopped.samples.is_empty() && stopped.ended.is_none());
+    assert!(stopped.samples.len() >= 2 && stopped.ended.is_none(), "{stopped:?}");
+    assert!(stopped.samples.iter().all(|it| it.size == 56), "{stopped:?}");
     assert!(stopped.notes.iter().all(|note| note.kind != NoteKind::Failed), "{:?}", stopped.notes);
 }
 

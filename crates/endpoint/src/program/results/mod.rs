@@ -84,8 +84,11 @@ pub(super) fn read(outcome: &Outcome<'_>) -> FlowRun {
         Kind::Curl => curl::read(&mut reading),
         Kind::Other => None,
     };
-    if understood.is_none() && reading.outcome.client.succeeded() {
-        reading.run_time();
+    let stopped = outcome.client.ending == Ending::Stopped;
+    match understood {
+        None if stopped => reading.untold(),
+        None if outcome.client.succeeded() => reading.run_time(),
+        _ => {}
     }
     reading.judge();
     // What went wrong comes first.
@@ -149,6 +152,13 @@ impl Reading<'_> {
             "of this program only its run time is known, {}: iperf3, ping, irtt and curl are read",
             ran.rounded()
         ));
+    }
+
+    /// A program that was stopped before it said anything: how long it would have run is not known either.
+    fn untold(&mut self) {
+        let text =
+            "stopped before it told what it measured: let it end before the run does (stop_after)";
+        self.run.notes.push(Note::new(NoteKind::Unfinished, text));
     }
 
     /// Says what went wrong.
@@ -218,6 +228,19 @@ mod testing {
     fn printed<'a>(command: &'a str, output: &'a str, server: Option<&'a str>) -> Printed<'a> {
         let ran = [10_000_000_000, 12_000_000_000].map(Time::from_nanos);
         Printed { command, output, server, ran }
+    }
+
+    /// How long it would have run is not known either, whatever it is.
+    #[test]
+    fn of_a_program_that_was_stopped_and_said_nothing_nothing_is_known() {
+        for command in ["make coffee", "ping x", "irtt client x", "curl x"] {
+            let run = read_stopped_of(&crate::plan::tests::plan(), command, "", None);
+            assert_eq!(
+                (run.samples.len(), run.notes[0].kind),
+                (0, NoteKind::Unfinished),
+                "{command}"
+            );
+        }
     }
 
     #[test]
