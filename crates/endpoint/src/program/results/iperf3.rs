@@ -1,7 +1,7 @@
 //! iperf3: the JSON of its `-J`, of the client and, if the data go there, of the server.
 
 use super::{Reading, is_rate, seconds};
-use crate::program::child::Ending;
+use crate::program::child::{Ending, Finished};
 use serde_json::Value;
 use trunkline_core::Span;
 use trunkline_engine::{Note, NoteKind};
@@ -17,25 +17,29 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Option<()> {
         return Some(());
     }
     let end = client.get("end")?;
-    if totals(reading, end).is_none() && !stopped {
-        return None;
-    }
-    if !is_rate(&reading.outcome.plan.workload) {
-        return without_delays(reading, end);
-    }
+    let reverse = client.pointer("/start/test_start/reverse").and_then(Value::as_u64) == Some(1);
     let server = reading.outcome.server.as_ref().map(|server| reports(&server.output));
     let server =
         server.unwrap_or_default().into_iter().rfind(|report| !intervals(report, None).is_empty());
-    let reverse = client.pointer("/start/test_start/reverse").and_then(Value::as_u64) == Some(1);
-    let source = if reverse { Some(&client) } else { server.as_ref() };
-    let found = source.map(|source| intervals(source, sent_until(end))).unwrap_or_default();
-    let sum = found.iter().try_fold(0u64, |sum, (_, _, bytes)| sum.checked_add(*bytes))?;
-    if found.is_empty() && stopped && !reverse {
+    // What has arrived at the server a client is told at the end; one that was stopped says that it was nothing.
+    let receiver = if stopped && !reverse { server.as_ref() } else { Some(&client) };
+    let Some(received) = receiver.and_then(|report| report.get("end")) else {
         let text =
             "iperf3: stopped before it was told what arrived, and the server has not said either";
         reading.run.notes.push(Note::new(NoteKind::Unfinished, text));
-    } else if found.is_empty() {
-        whole(reading, end)?;
+        return Some(());
+    };
+    if totals(reading, end, received).is_none() && !stopped {
+        return None;
+    }
+    if !is_rate(&reading.outcome.plan.workload) {
+        return without_delays(reading, received);
+    }
+    let source = if reverse { Some(&client) } else { server.as_ref() };
+    let found = source.map(|source| intervals(source, sent_until(end))).unwrap_or_default();
+    let sum = found.iter().try_fold(0u64, |sum, (_, _, bytes)| sum.checked_add(*bytes))?;
+    if found.is_empty() {
+        whole(reading, received)?;
         reading.note(
             "iperf3: one figure for the whole run: the receiver's intervals are not known".into(),
         );
@@ -49,20 +53,27 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Option<()> {
 }
 
 /// Of a traffic whose figure is a delay: iperf3 measures none, and an interval is none either.
-fn without_delays(reading: &mut Reading<'_>, end: &Value) -> Option<()> {
-    let sum = end.get("sum_received").or_else(|| end.get("sum"))?;
+fn without_delays(reading: &mut Reading<'_>, received: &Value) -> Option<()> {
+    let Finished { started, ended, .. } = reading.outcome.client;
+    let (bytes, ran) = (reading.run.delivered_bytes, ended.since(started));
+    let sum = received.get("sum_received").or_else(|| received.get("sum"))?;
     let number = |name: &str| sum.get(name).and_then(Value::as_f64);
-    let rate = number("bits_per_second").unwrap_or(0.0) / 1e6;
-    let jitter = end.pointer("/sum/jitter_ms").and_then(Value::as_f64);
+    // A server whose client was stopped takes the time to its last interval for all.
+    let told =
+        number("bits_per_second").filter(|_| reading.outcome.client.ending == Ending::Natural);
+    let rate = told.unwrap_or(bytes as f64 * 8.0 / ran.as_secs_f64()) / 1e6;
+    let jitter = received.pointer("/sum/jitter_ms").and_then(Value::as_f64);
     let jitter = jitter.map(|jitter| format!(", jitter {jitter:.3} ms")).unwrap_or_default();
     reading.note(format!("iperf3: {rate:.3} Mbit/s received{jitter}; it measures no delays"));
     Some(())
 }
 
-fn totals(reading: &mut Reading<'_>, end: &Value) -> Option<()> {
-    let number = |path: &str| end.pointer(path).and_then(Value::as_u64);
+/// What the client has sent, and what was received by the report of who knows it.
+fn totals(reading: &mut Reading<'_>, end: &Value, received: &Value) -> Option<()> {
+    let number = |path: &str| received.pointer(path).and_then(Value::as_u64);
     reading.run.delivered_bytes = number("/sum_received/bytes").or_else(|| number("/sum/bytes"))?;
-    reading.run.retransmissions = number("/sum_sent/retransmits").unwrap_or(0);
+    let again = end.pointer("/sum_sent/retransmits").and_then(Value::as_u64);
+    reading.run.retransmissions = again.unwrap_or(0);
     if let (Some(lost), Some(packets)) = (number("/sum/lost_packets"), number("/sum/packets")) {
         reading.run.packets_sent = packets;
         reading.run.packets_received = packets.saturating_sub(lost);
@@ -122,6 +133,7 @@ fn reports(text: &str) -> Vec<Value> {
 mod tests {
     use super::super::testing::{rate_plan, read_recorded_of, read_stopped_of};
     use super::*;
+    use crate::plan::FlowPlan;
     use crate::run::FlowRun;
 
     fn read_recorded(command: &str, output: &str, server: Option<&str>) -> FlowRun {
@@ -156,27 +168,46 @@ mod tests {
         assert!(run.notes.iter().any(|note| note.text.contains("no delays")), "{:?}", run.notes);
     }
 
-    /// What it has received a stopped client does not know if the data go to the server: no figure, rather than 0 bit/s.
+    fn sum(sender: bool, bytes: u64) -> Value {
+        serde_json::json!({"start": 0, "end": 3, "bytes": bytes, "sender": sender, "lost_packets": 0, "packets": 7})
+    }
+
+    /// What a client says that was stopped.
+    fn stopped(reverse: u32, plan: &FlowPlan, server: &str) -> FlowRun {
+        let report = serde_json::json!({
+            "start": {"test_start": {"reverse": reverse}},
+            "end": {"sum_sent": sum(true, 9000), "sum_received": sum(true, 0), "sum": sum(true, 9000)},
+            "error": "interrupt - the client has terminated",
+        });
+        read_stopped_of(plan, "iperf3 -c x -J", &report.to_string(), Some(server))
+    }
+
+    /// What has arrived a stopped client does not know if the data go to the server: no figure, rather than 0 bit/s.
     #[test]
     fn what_nobody_has_told_is_no_rate() {
-        let sum = |sender: bool, bytes: u64| serde_json::json!({"start": 0, "end": 3, "bytes": bytes, "sender": sender});
-        let stopped = |reverse: u32| {
-            let report = serde_json::json!({
-                "start": {"test_start": {"reverse": reverse}},
-                "end": {"sum_sent": sum(true, 9000), "sum_received": sum(true, 0)},
-                "error": "interrupt - the client has terminated",
-            });
-            read_stopped_of(
-                &rate_plan(),
-                "iperf3 -c x -J",
-                &report.to_string(),
-                Some("{\"start\": {"),
-            )
-        };
-        let run = stopped(0);
-        assert_eq!((run.samples.count(), run.delivered_bytes), (0, 0));
-        assert_eq!(run.notes[0].kind, NoteKind::Unfinished, "{:?}", run.notes);
-        assert_eq!(stopped(1).samples.count(), 1);
+        for plan in [rate_plan(), crate::plan::tests::plan()] {
+            let run = stopped(0, &plan, "{\"start\": {");
+            assert_eq!((run.samples.count(), run.delivered_bytes, run.packets_sent), (0, 0, 0));
+            assert_eq!(run.notes[0].kind, NoteKind::Unfinished, "{:?}", run.notes);
+        }
+        assert_eq!(stopped(1, &rate_plan(), "{\"start\": {").samples.count(), 1);
+    }
+
+    /// The server heard of the end at 3 s, after 1 MB, and counts up to its last interval.
+    #[test]
+    fn what_a_stopped_client_does_not_know_its_server_does() {
+        let server = serde_json::json!({
+            "intervals": [{"sum": sum(false, 700_000)}],
+            "end": {"sum_received": {"bytes": 1_000_000, "bits_per_second": 8e6},
+                    "sum": {"bytes": 0, "lost_packets": 3, "packets": 700, "jitter_ms": 0.25}},
+        });
+        let run = stopped(0, &crate::plan::tests::plan(), &server.to_string());
+        assert_eq!(
+            (run.delivered_bytes, run.packets_sent, run.packets_received),
+            (1_000_000, 700, 697)
+        );
+        let told = |text: &str| run.notes.iter().any(|note| note.text.contains(text));
+        assert!(told("3 of 700") && told("4.000 Mbit/s received, jitter 0.250"), "{:?}", run.notes);
     }
 
     #[test]
