@@ -411,12 +411,13 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Whether the bytes are an outside program's that tells none: that none are known is no rate of 0.
+/// Whether the bytes are an outside program's that tells none, or one's that failed: that none are known is no rate of 0.
 fn untold(run: &Run, traffic: &TrafficRun) -> bool {
-    let of_program = |note: &Note| {
-        note.kind == NoteKind::Program && note.about == About::Traffic(traffic.name.clone())
+    let about = About::Traffic(traffic.name.clone());
+    let unknown = |note: &Note| {
+        matches!(note.kind, NoteKind::Program | NoteKind::Failed) && note.about == about
     };
-    traffic.delivered_bytes == 0 && run.pace == Pace::Real && run.notes.iter().any(of_program)
+    traffic.delivered_bytes == 0 && run.pace == Pace::Real && run.notes.iter().any(unknown)
 }
 
 fn lost(traffic: &TrafficRun) -> String {

@@ -2,7 +2,7 @@
 
 use crate::fixture;
 use roxmltree::{Document, Node, ParsingOptions};
-use trunkline_engine::{EngineName, Note, NoteKind, Pace};
+use trunkline_engine::{EngineName, Note, NoteKind, Pace, Run};
 use trunkline_report::{Embed, Figure};
 use trunkline_report::{FigureKind, Place, Report, Scale, chart, figures, page, terminal};
 
@@ -175,7 +175,7 @@ fn an_engine_without_values_is_not_in_the_charts() {
     assert_eq!(names, ["queue of a = fifo", "queue of a = pie"]);
     // The same over sizes.
     let mut report = fixture::report();
-    let of_model = |run: &&mut trunkline_engine::Run| run.engine == EngineName::MODEL;
+    let of_model = |run: &&mut Run| run.engine == EngineName::MODEL;
     for run in report.runs.iter_mut().filter(of_model) {
         run.traffic[0].samples = Vec::new().into();
     }
@@ -277,10 +277,14 @@ fn what_a_program_does_not_tell_is_no_rate_of_nothing() {
     run.pace = Pace::Real;
     report.runs.push(run.clone());
     assert!(terminal(&report).contains("0 bit/s"), "{}", terminal(&report));
-    let words = "of this program only its run time is known";
-    run.notes.push(Note::of_traffic("keystrokes", NoteKind::Program, words));
-    report.runs = vec![run];
-    let text = terminal(&report);
-    let dash = format!("– emu, keystrokes: {words} (delivered)");
-    assert!(!text.contains(" 0 bit/s") && text.contains(&dash), "{text}");
+    for (kind, words) in [
+        (NoteKind::Program, "of this program only its run time is known"),
+        (NoteKind::Failed, "'make coffee': exit status: 2"),
+    ] {
+        let run = Run { notes: vec![Note::of_traffic("keystrokes", kind, words)], ..run.clone() };
+        report.runs = vec![run];
+        let text = terminal(&report);
+        let dash = format!("{words} (delivered)");
+        assert!(!text.contains(" 0 bit/s") && text.contains(&dash), "{text}");
+    }
 }
