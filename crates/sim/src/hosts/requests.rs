@@ -7,6 +7,7 @@ use super::jobs::{EndId, Job};
 use super::world::World;
 use trunkline_core::{Cause, Time};
 use trunkline_host::Write;
+use trunkline_scenario::Processor;
 use trunkline_workload::Outcome;
 
 impl World<'_> {
@@ -104,10 +105,24 @@ impl World<'_> {
     /// Lets a system write return when little enough waits.
     pub fn return_write(&mut self, id: EndId) {
         let end = &self.ends[id.index()];
-        if end.doing == Doing::Writing && end.send_queue.has_room() && end.protocol.has_room() {
+        let room = end.send_queue.has_room() && end.protocol.has_room();
+        let room = room && !self.takes_at_once(id);
+        if end.doing == Doing::Writing && room {
             self.book_waiting(id);
             self.step(id, Outcome::Written);
         }
+    }
+}
+
+impl World<'_> {
+    /// Whether a request is just being taken that nothing holds up: on a host that is not described, as on a real end's, what
+    /// a write hands over is with the protocol before it returns. The processor of a described one takes it meanwhile.
+    fn takes_at_once(&self, id: EndId) -> bool {
+        let (host, end) = (self.host_of(id), &self.ends[id.index()]);
+        end.outward.starting.is_some()
+            && !end.protocol.is_tcp()
+            && host.interface.requests.is_none()
+            && *host.processor == Processor::default()
     }
 }
 

@@ -137,3 +137,21 @@ fn a_cap_of_the_sender_is_used() {
         assert!((0.985..=1.0).contains(&share), "{cap} Mbit/s, {delay}: {share}");
     }
 }
+
+/// As on real sockets: the next write returns when no more than 4096 bytes of it wait, sixteen frames after the one before.
+/// Two used to return together, for the second was not with the protocol yet when it was asked how much waits there.
+#[test]
+fn on_a_host_that_costs_nothing_writes_return_one_by_one() {
+    for protocol in ["stop-and-wait", "go-back-n", "selective-repeat"] {
+        let text = format!(
+            "[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n\
+             [[link]]\nbetween = [\"a\", \"b\"]\nrate = \"2Mbit/s\"\ndelay = \"1ms\"\n\
+             [[traffic]]\nname = \"t\"\nkind = \"timed-transfer\"\nfrom = \"a\"\nto = \"b\"\n\
+             sizes = [16384]\nduration = \"2s\"\ntransport = {{ kind = \"{protocol}\", frame = 1024 }}\n"
+        );
+        let run = run(&text);
+        let took: Vec<Span> = run.traffic[0].samples.iter().map(|it| it.delay()).collect();
+        let (least, most) = (took.iter().min().unwrap(), took.iter().max().unwrap());
+        assert!(took.len() > 15 && *most < least.scaled(11, 10), "{protocol}: {took:?}");
+    }
+}
