@@ -68,6 +68,9 @@ impl Capsules {
         if protocol.end().gathers() {
             interface.requests = None;
         }
+        if protocol.is_of_host() {
+            interface.echo = Echo::Consumption;
+        }
         Capsules {
             wire,
             protocol,

@@ -2,8 +2,10 @@
 
 use super::support::{Hosts, MTU, check_sums, run, tcp, urp, workloads};
 use std::time::Duration;
+use trunkline_core::Size;
 use trunkline_engine::NoteKind;
-use trunkline_scenario::Transport;
+use trunkline_scenario::{Echo, Listed, Transport, Workload};
+use trunkline_transport::protocol::{self, Value};
 
 fn every_workload_over(transport: &Transport) {
     let Some(hosts) = Hosts::build(MTU) else { return };
@@ -38,4 +40,31 @@ fn every_workload_runs_over_urp() {
 #[test]
 fn every_workload_runs_over_tcp() {
     every_workload_over(&tcp());
+}
+
+/// A receiver that holds little takes more when what has come was read, long before the message ends, whatever the
+/// interface does about the windows of URP.
+#[test]
+fn a_message_may_be_longer_than_what_a_receiver_holds() {
+    let Some(hosts) = Hosts::build(MTU) else { return };
+    for (name, keys) in [
+        ("netblt", &[("packets", 8), ("outstanding", 1)][..]),
+        ("go-back-n", &[("frames", 4)]),
+        ("selective-repeat", &[("frames", 4), ("buffer", 4)]),
+    ] {
+        let entry = protocol::named(name).unwrap();
+        let mut values = entry.defaults();
+        keys.iter().for_each(|&(key, value)| values.set(key, Value::Number(value)));
+        let transport = Transport::Listed(Listed { entry, values });
+        let bytes = Size::from_bytes(300_000);
+        for echo in [Echo::Arrival, Echo::Posted, Echo::Consumption] {
+            let workload = Workload::Bulk { bytes, repeat: 1, write: 1024, confirm: true };
+            let mut plan = hosts.plan(workload, &transport);
+            for end in [&mut plan.source, &mut plan.destination] {
+                end.interface.echo = echo;
+            }
+            let run = run(&[plan], Duration::from_secs(20)).remove(0);
+            assert_eq!(run.delivered_bytes, 300_004, "{name} {echo:?}: {:?}", run.notes);
+        }
+    }
 }

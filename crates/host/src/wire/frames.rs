@@ -65,6 +65,10 @@ impl Wired for FrameWire {
         self.accepted += u64::from(bytes);
         Some(Delivered { number: unit.number, bytes, end: unit.end, right })
     }
+
+    fn is_of_host(&self) -> bool {
+        true
+    }
 }
 
 /// Appends a frame to `out`, in at most `room` octets. Answers how many of its data are left out.

@@ -35,6 +35,11 @@ pub trait Wired: std::fmt::Debug + Send {
     fn is_datagram(&self) -> bool {
         false
     }
+    /// Whether what it accepts lies with the host from then on, whatever the interface, so that room for more is what the
+    /// application has read.
+    fn is_of_host(&self) -> bool {
+        false
+    }
 }
 
 /// A packet that leaves.
