@@ -22,7 +22,7 @@ pub struct SpawnOptions {
     /// [`kill_processes_in`] does.
     pub die_with_parent: bool,
     /// The program leads a process group of its own, so that one signal reaches all of it and the
-    /// terminal's does not.
+    /// terminal's does not. It heeds SIGINT, also if this process ignores it, as what a shell starts in the background does.
     pub own_group: bool,
     /// In a user namespace: give the program the user and group numbers that it has outside, and none of
     /// the rights over the laboratory. Without effect if the rights were held already.
@@ -65,6 +65,7 @@ struct Entry {
     network: RawFd,
     parent: u32,
     die_with_parent: bool,
+    own_group: bool,
     files: Replacements,
     /// How many files it may have open, if not as many as this process.
     open_files: Option<libc::rlimit>,
@@ -74,10 +75,11 @@ struct Entry {
 
 impl Entry {
     fn new(network: RawFd, options: SpawnOptions) -> Entry {
-        let die_with_parent = options.die_with_parent;
+        let SpawnOptions { die_with_parent, own_group, .. } = options;
         let maps = options.identity.and_then(maps);
         let (parent, open_files) = (std::process::id(), open_files::before());
-        Entry { network, parent, die_with_parent, files: options.files, open_files, maps }
+        let files = options.files;
+        Entry { network, parent, die_with_parent, own_group, files, open_files, maps }
     }
 
     fn apply(&self) -> io::Result<()> {
@@ -89,6 +91,10 @@ impl Entry {
         if let Some(maps) = &self.maps {
             sys::unshare(libc::CLONE_NEWUSER)?;
             maps.iter().try_for_each(|(path, text)| write_raw(path, text))?;
+        }
+        if self.own_group {
+            // SAFETY: takes and changes no memory of ours, and may be called between fork and exec.
+            unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
         }
         // Last, since a change of credentials resets it.
         if self.die_with_parent { self.follow_parent() } else { Ok(()) }
