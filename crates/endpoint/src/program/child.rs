@@ -228,11 +228,17 @@ mod tests {
         }
     }
 
-    impl Child {
-        fn said_a_line(&self) -> bool {
-            let [output, _] = self.outputs.as_ref().unwrap();
+    /// The same when it has said a line.
+    fn ready(command: &str) -> Option<Child> {
+        let mut child = here(command)?;
+        let said = |child: &Child| {
+            let [output, _] = child.outputs.as_ref().unwrap();
             output.kept.lock().unwrap().ends_with(b"\n")
+        };
+        while !said(&child) && !child.ended() {
+            std::thread::sleep(LOOK);
         }
+        Some(child)
     }
 
     fn wait(child: &mut Child) {
@@ -254,12 +260,7 @@ mod tests {
     #[test]
     fn a_stopped_program_ends_with_all_that_it_started() {
         // The shell waits for a child that does not heed the request.
-        let Some(mut child) = here("trap '' TERM; sleep 1000 & echo $!; wait; wait") else {
-            return;
-        };
-        while !child.said_a_line() && !child.ended() {
-            std::thread::sleep(LOOK);
-        }
+        let Some(child) = ready("trap '' TERM; sleep 1000 & echo $!; wait; wait") else { return };
         let finished = child.finish(Ending::Stopped);
         assert!(finished.succeeded());
         let sleeper: u32 = finished.output.trim().parse().unwrap();
@@ -278,10 +279,7 @@ mod tests {
     fn a_program_is_stopped_as_from_a_keyboard_first() {
         let measuring =
             "trap 'echo the result; exit' INT; echo ready; while :; do sleep 0.05; done";
-        let Some(mut child) = here(measuring) else { return };
-        while !child.said_a_line() && !child.ended() {
-            std::thread::sleep(LOOK);
-        }
+        let Some(child) = ready(measuring) else { return };
         assert_eq!(child.finish(Ending::Stopped).output, "ready\nthe result\n");
     }
 
@@ -289,10 +287,7 @@ mod tests {
     #[test]
     fn a_stopped_program_may_finish_what_it_says() {
         let slow = "(trap 'sleep 0.3; echo the result; exit' TERM; echo ready; while :; do sleep 0.05; done) & wait";
-        let Some(mut child) = here(slow) else { return };
-        while !child.said_a_line() && !child.ended() {
-            std::thread::sleep(LOOK);
-        }
+        let Some(child) = ready(slow) else { return };
         assert_eq!(child.finish(Ending::Stopped).output, "ready\nthe result\n");
     }
 

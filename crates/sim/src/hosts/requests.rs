@@ -116,7 +116,8 @@ impl World<'_> {
 
 impl World<'_> {
     /// Whether a request is just being taken that nothing holds up: on a host that is not described, as on a real end's, what
-    /// a write hands over is with the protocol before it returns. The processor of a described one takes it meanwhile.
+    /// a write hands over is with the protocol before it returns. The processor of a described one takes it meanwhile. Of
+    /// TCP that is not known: what its send buffer takes at first is less than a kernel's (docs/decisions.md).
     fn takes_at_once(&self, id: EndId) -> bool {
         let (host, end) = (self.host_of(id), &self.ends[id.index()]);
         end.outward.starting.is_some()
