@@ -13,7 +13,8 @@
 //!
 //! Loss is no congestion as long as it is the same when less is sent: the share that is lost below the rate, while there is no
 //! queue, is the path's own. Those packets have used the path too, so that what came through is counted with the packets that
-//! the same stretch has lost, as many as that share makes likely.
+//! the same stretch has lost, as many as that share makes likely. What is lost without leaving its time empty is lost in a
+//! full queue, whatever the share.
 
 mod delay;
 mod stretch;
@@ -172,7 +173,8 @@ impl Adaptive {
         let losses = self.losses(now, window.from());
         let all = self.losses(now, self.since);
         self.order.forget(now, self.since.take().unwrap_or(0), self.usual_round());
-        let excess = self.excess(losses, all);
+        let is_solid = self.is_solid(&window, losses);
+        let excess = self.excess(losses, all, is_solid);
         // Below the rate, and without a queue, nothing is lost for want of room. In the beginning neither is known: beside
         // somebody who fills the line, his queue is in the first round trips, and what is lost in it, which is much, is not the path's loss.
         let is_much = |losses: Losses| losses.lost * MUCH >= losses.sent;
@@ -185,9 +187,9 @@ impl Adaptive {
             let is_about = came == Came::About && is_much(losses);
             self.full.tried((is_full || is_about) && is_idle);
         }
-        self.learn(losses, all, is_idle, (is_carried && !is_full).then_some(came));
-        let counted = self.own_loss.likely(losses).sent_at(through);
-        let counted = self.fairly(counted, window.span());
+        self.learn(losses, all, is_idle && !is_solid, (is_carried && !is_full).then_some(came));
+        let own = if is_solid { Losses::default() } else { self.own_loss.likely(losses) };
+        let counted = self.fairly(own.sent_at(through), window.span());
         self.next(now, counted, all, excess);
     }
 

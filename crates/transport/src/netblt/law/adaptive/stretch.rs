@@ -1,6 +1,6 @@
 //! A stretch: when it has lasted long enough, when it begins anew, what was lost in it, and what that tells of the path.
 
-use super::{Adaptive, Came, Law, Losses, Phase};
+use super::{Adaptive, Came, Law, Losses, Phase, Window};
 use trunkline_core::{Span, Time};
 
 /// Packets that a stretch has at least.
@@ -29,11 +29,12 @@ impl Adaptive {
         from.map_or_else(Losses::default, |from| self.order.losses(now, from))
     }
 
-    /// Packets lost beyond what the path loses by chance. In a contest one is enough.
-    pub(super) fn excess(&self, losses: Losses, all: Losses) -> u64 {
+    /// Packets lost beyond what the path loses by chance. In a contest one is enough; if the line was busy without a break all are.
+    pub(super) fn excess(&self, losses: Losses, all: Losses, is_solid: bool) -> u64 {
         match self.contest {
             Some(_) => self.own_loss.over(all),
             None if self.is_beyond(losses, all) => self.own_loss.over(losses).max(1),
+            None if is_solid => losses.lost,
             None => 0,
         }
     }
@@ -43,6 +44,18 @@ impl Adaptive {
     fn is_beyond(&self, losses: Losses, all: Losses) -> bool {
         let is_held = matches!(self.phase, Phase::Hold(1..));
         self.own_loss.is_exceeded(losses) && (!is_held || self.own_loss.is_exceeded(all))
+    }
+
+    /// Whether the line was busy without a break while the rate was held: packets were lost, an eighth of those sent or more are missing, and
+    /// the others followed each other as if nothing were. A packet that the path loses leaves its time empty: then the mean step is as much
+    /// longer than the shortest as more was sent than came. A quarter of that is left for what others send between them (a choice).
+    pub(super) fn is_solid(&self, window: &Window, losses: Losses) -> bool {
+        let is_held = matches!(self.phase, Phase::Hold(_) | Phase::Drain);
+        let (sent, through) = (u128::from(self.sent), u128::from(window.rate()));
+        let steps = [window.spacing(), window.shortest()];
+        let [mean, shortest] = steps.map(|it| u128::from(it.as_nanos()));
+        let is_even = mean * 4 * through <= shortest * (sent + 3 * through);
+        is_held && losses.lost > 0 && through * 8 <= sent * 7 && is_even
     }
 
     /// Learns what the path loses, if nothing was lost for want of room: of a stretch below the rate that found no queue, if it tells, and

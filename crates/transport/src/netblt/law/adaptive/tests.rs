@@ -13,12 +13,11 @@ fn law(rate: u64) -> Adaptive {
     law
 }
 
-/// Whether losses are taken for the path's own after a stretch of 30 packets, of which each sixth is lost and the others come so
-/// far apart.
+/// Whether losses are taken for the path's own after a stretch of 30 packets, which come so far apart. Each sixth is lost, and its time
+/// left empty.
 fn learns(law: &mut Adaptive, apart: Span) -> bool {
-    let places = (0..30u64).filter(|place| place % 6 != 1);
-    for (index, place) in places.enumerate() {
-        let at = Time::ZERO + apart.scaled(index as u64, 1);
+    for place in (0..30u64).filter(|place| place % 6 != 1) {
+        let at = Time::ZERO + apart.scaled(place, 1);
         law.arrived(&Arrival { at, bytes: 1000, place: Some(place) });
     }
     law.own_loss.likely(Losses { sent: 100, lost: 50, gaps: 50 }).lost > 0
@@ -29,8 +28,8 @@ fn learns(law: &mut Adaptive, apart: Span) -> bool {
 #[test]
 fn what_is_lost_while_a_queue_fills_is_not_the_paths_own() {
     // 1.5 MB/s are sent: of these 1.2 MB/s come and a sixth is lost; or 0.8 MB/s come and a sixth is lost.
-    assert!(learns(&mut law(2_000_000), Span::from_nanos(833_000)));
-    assert!(!learns(&mut law(2_000_000), Span::from_nanos(1_250_000)));
+    assert!(learns(&mut law(2_000_000), Span::from_nanos(667_000)));
+    assert!(!learns(&mut law(2_000_000), Span::from_millis(1)));
 }
 
 /// What is lost while as much comes of less is not the path's own either, and behind three trials the law looks for a queue. (Beside BBR
@@ -42,17 +41,43 @@ fn what_is_lost_on_a_full_line_is_not_the_paths_own() {
         law.phase = Phase::Drain;
         law.full.take(2_250_000, before);
         (0..2).for_each(|_| law.full.tried(true));
-        (learns(&mut law, Span::from_nanos(833_000)), law.phase)
+        (learns(&mut law, Span::from_nanos(667_000)), law.phase)
     };
     assert_eq!(came(1_800_000), (true, Phase::Hold(0)));
     assert_eq!(came(1_200_000), (false, Phase::Breathe(0)));
 }
 
-/// Takes in so many packets from a place on, of which each so-manieth is lost. Those that come are so far apart.
+/// What is lost without leaving its time empty is lost on a line that is busy with others all the while: of 1.5 MB/s 1.2 come evenly.
+/// (Beside BBR before a queue that was always full it sent twice what the line carries, and a third was lost.)
+#[test]
+fn what_takes_no_time_is_lost_in_a_full_queue() {
+    let after = |left_empty: bool| {
+        let mut law = law(2_000_000);
+        (law.phase, law.sent) = (Phase::Hold(1), 1_500_000);
+        law.own_loss.take(Losses { sent: 600, lost: 100, gaps: 100 });
+        let mut at = Time::ZERO;
+        for place in 0..90u64 {
+            let lost = place % 6 == 1;
+            at += Span::from_nanos(match (lost, left_empty) {
+                (true, false) => 0,
+                (false, false) => 800_000,
+                (_, true) => 667_000,
+            });
+            if !lost {
+                law.arrived(&Arrival { at, bytes: 1000, place: Some(place) });
+            }
+        }
+        law.phase
+    };
+    assert!(matches!(after(true), Phase::Hold(_)), "{:?}", after(true));
+    assert!(matches!(after(false), Phase::Breathe(_)), "{:?}", after(false));
+}
+
+/// Takes in so many packets from a place on, which come so far apart. Each so-manieth is lost, and its time left empty.
 fn come(law: &mut Adaptive, from: &mut (Time, u64), packets: u64, each: u64, apart: Span) {
     for place in from.1..from.1 + packets {
+        from.0 += apart;
         if place % each != 1 {
-            from.0 += apart;
             law.arrived(&Arrival { at: from.0, bytes: 1000, place: Some(place) });
         }
     }
@@ -65,8 +90,7 @@ fn come(law: &mut Adaptive, from: &mut (Time, u64), packets: u64, each: u64, apa
 fn a_moderate_loss_is_learned_in_the_beginning() {
     let learned = |each: u64| {
         let mut law = law(6_666_666);
-        let apart = Span::from_nanos(200_000 * each / (each - 1));
-        come(&mut law, &mut (Time::ZERO, 0), 100, each, apart);
+        come(&mut law, &mut (Time::ZERO, 0), 100, each, Span::from_micros(200));
         assert_ne!(law.offered, 5_000_000, "it has decided");
         law.own_loss.likely(Losses { sent: 100, lost: 50, gaps: 50 }).lost > 0
     };
@@ -101,7 +125,7 @@ fn a_stretch_that_loses_much_by_chance_is_no_congestion() {
         let mut law = law(2_000_000);
         law.phase = phase;
         law.own_loss.take(Losses { sent: 500, lost: 20, gaps: 20 });
-        law.excess(few, Losses { sent: 640, lost, gaps: lost }) > 0
+        law.excess(few, Losses { sent: 640, lost, gaps: lost }, false) > 0
     };
     assert!(!doubts(Phase::Hold(1), 40) && doubts(Phase::Hold(1), 70));
     assert!(doubts(Phase::Hold(0), 40) && doubts(Phase::More(1000), 40));
