@@ -8,8 +8,13 @@ use trunkline_scenario::{Scenario, TcpSettings, Traffic, Transport};
 
 /// Bytes of the IPv4 and TCP headers without options (RFC 791, RFC 9293).
 const HEADERS: u32 = 40;
-/// Largest buffers that the kernel may give a connection of its own accord.
-const BUFFERS: &str = "4096 131072 67108864";
+/// Least and first bytes of a connection's receive and send buffers: Linux's own defaults, whatever this machine's are.
+const BUFFERS: [&str; 2] = ["4096 131072", "4096 16384"];
+/// The largest receive buffer that Linux gives of its own accord, as it was up to 6.14: what the `linux` profile has.
+const MOST_RECEIVED: u64 = 6 << 20;
+/// Twice the largest send buffer that Linux gives. The kernel counts memory: a sent segment of 1448 bytes took 2600 of it on
+/// the devices of a host here, and half as many as the profile has would have been on their way.
+const MOST_SENT: u64 = 8 << 20;
 
 /// The kernel's TCP settings of one host, by the names below `net/ipv4/`.
 pub type Sysctls = BTreeMap<&'static str, String>;
@@ -51,10 +56,11 @@ pub fn sysctls(scenario: &Scenario, plan: &Plan, station: usize) -> Result<Sysct
     let here: Vec<&Traffic> = (plan.circuits.iter().filter(ends_here))
         .map(|circuit| &scenario.traffic[circuit.way.traffic])
         .collect();
+    let [received, sent] = buffers(&here);
     let mut settings = Sysctls::from([
         ("tcp_no_metrics_save", "1".to_string()),
-        ("tcp_rmem", BUFFERS.to_string()),
-        ("tcp_wmem", BUFFERS.to_string()),
+        ("tcp_rmem", received),
+        ("tcp_wmem", sent),
     ]);
     if here.iter().all(|traffic| traffic.program.is_none()) {
         return Ok(settings);
@@ -69,6 +75,16 @@ pub fn sysctls(scenario: &Scenario, plan: &Plan, station: usize) -> Result<Sysct
         settings.extend(wanted.map(|wanted| (name, u8::from(wanted).to_string())));
     }
     Ok(settings)
+}
+
+/// Least, first and largest bytes of the receive and the send buffers of a host with the ends of `traffic`. Who asks for a
+/// larger window than Linux's own has buffers of twice its size, for the kernel counts memory.
+fn buffers(traffic: &[&Traffic]) -> [String; 2] {
+    let windows = traffic.iter().flat_map(|one| tcp_of(one)).filter_map(|tcp| tcp.window);
+    let wanted = windows.map(|window| window.bytes().saturating_mul(2)).max().unwrap_or(0);
+    let most = |own: u64| wanted.clamp(own, i32::MAX as u64);
+    let [received, sent] = BUFFERS;
+    [format!("{received} {}", most(MOST_RECEIVED)), format!("{sent} {}", most(MOST_SENT))]
 }
 
 /// What all of `traffic` want, if any of it wants anything; the names of two that want different things.
@@ -136,6 +152,21 @@ mod tests {
             (Some(1040), Some(1000), Some(2))
         );
         assert!(metrics.quickack);
+    }
+
+    #[test]
+    fn buffers_are_linuxs_unless_a_larger_window_is_asked_for() {
+        let both = [greedy("t", "a", ""), greedy("u", "c", "window = '16MiB'")];
+        let scenario = scenario(&format!("{HOSTS}{}", both.concat()));
+        let plan = plan(&scenario);
+        let of =
+            |station: usize, key: &str| sysctls(&scenario, &plan, station).unwrap()[key].clone();
+        assert_eq!(of(0, "tcp_rmem"), "4096 131072 6291456");
+        assert_eq!(of(0, "tcp_wmem"), "4096 16384 8388608");
+        for station in [1, 2] {
+            assert_eq!(of(station, "tcp_rmem"), "4096 131072 33554432", "{station}");
+            assert_eq!(of(station, "tcp_wmem"), "4096 16384 33554432", "{station}");
+        }
     }
 
     #[test]

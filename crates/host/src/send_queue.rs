@@ -182,6 +182,11 @@ impl<C: 'static> SendQueue<C> {
         self.offered
     }
 
+    /// Bytes that were written and have not been handed over.
+    pub fn behind(&self) -> u64 {
+        self.written - self.offered
+    }
+
     /// Data go out for the first time, when everything up to `answered` has been answered for.
     pub fn first_sent(&mut self, data: Extent, answered: u64) {
         self.under_way.rounds.count(data, answered);

@@ -92,9 +92,11 @@ fn a_window_is_found_on_a_medium_too() {
     assert!((seven.unwrap().figure.seconds / brings - 1.0).abs() < 0.01);
 }
 
+/// With half as many flows again time-outs drive them so far apart that those that are left are as fast as all at once before a queue
+/// that holds them.
 #[test]
 fn the_buffers_of_switches_are_found() {
-    let senders = "kind = 'bulk'\ncount = 12\nbytes = '200kB'\nrepeat = 3";
+    let senders = "kind = 'bulk'\ncount = 8\nbytes = '200kB'\nrepeat = 3";
     let on = |buffer: &str| {
         let keys = format!(
             "kind = 'leaf-spine'\nrate = '1Gbit/s'\nflow = 'drop'\nlimit = '64MiB'\nbuffer = '{buffer}'"

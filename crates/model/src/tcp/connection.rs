@@ -29,6 +29,8 @@ pub(crate) struct Connection {
     pub window: u64,
     /// Bytes that the sender may hold at most.
     pub buffer: u64,
+    /// Those that it may hold at first, and for each segment of the congestion window, if the buffer grows with that.
+    pub grows: Option<[u64; 2]>,
     /// Segments of the first window.
     pub first: u32,
     /// Segments that an ACK stands for.
@@ -62,6 +64,16 @@ fn law(name: Option<&str>, own: Algorithm) -> Result<Law, String> {
     };
     let law = known.and_then(|algorithm| algorithm.entry().law);
     law.ok_or_else(|| format!("the congestion control '{}'", name.unwrap_or(own.name())))
+}
+
+/// Bytes that the send buffer holds at first, and for each segment of the window; [`law`] knows the congestion control that
+/// `settings` name.
+fn growth(settings: &TcpSettings, habits: &Settings, payload: u32) -> Option<[u64; 2]> {
+    let named = settings.congestion.as_deref().and_then(|name| name.parse::<Algorithm>().ok());
+    let habits = named.map_or(*habits, |kind| habits.with_congestion(kind));
+    let each = habits.buffer_of_a_segment(payload)?;
+    let first = settings.initial_window.unwrap_or(habits.initial_window);
+    Some([habits.send_buffer_with(first.into(), payload), each])
 }
 
 /// How the sender that `settings` describe learns what is lost; [`law`] knows the congestion control that they name.
@@ -108,6 +120,7 @@ impl Connection {
             header: HEADERS + options,
             window: if scaled { window } else { window.min(UNSCALED) },
             buffer: habits.send_buffer.max(window),
+            grows: growth(settings, &habits, payload),
             first: first.min(most),
             acked: if held_back.is_some() { 2 } else { 1 },
             held_back,
@@ -121,6 +134,14 @@ impl Connection {
             ticks: habits.tick.is_some(),
             heeds_marks: settings.ecn.unwrap_or(habits.ecn),
         })
+    }
+
+    /// User bytes that the sender may hold with a congestion window of so many.
+    pub fn buffer_with(&self, window: f64) -> f64 {
+        let grown = |[first, each]: [u64; 2]| {
+            (each as f64 * window / f64::from(self.payload)).max(first as f64)
+        };
+        self.grows.map_or(f64::INFINITY, grown).min(self.buffer as f64)
     }
 
     /// b of the laws: segments acknowledged for each that the window grows by.
@@ -178,7 +199,13 @@ mod tests {
         assert_eq!((old.payload, old.header, old.window, old.first), (9140, 40, 65_535, 1));
         assert_eq!(old.slowed_by(), 2);
         let linux = Connection::of(&profile("linux"), 1500).unwrap();
-        assert_eq!((linux.law, linux.window), (Law::Cubic, 3 << 20));
+        assert_eq!((linux.law, linux.window), (Law::Cubic, 3_932_160));
+        // Twice ten segments of 2304 octets of memory at first; 4.4BSD's has its size at once.
+        assert_eq!(
+            [0.0, 1e6, 1e9].map(|it| linux.buffer_with(it).round()),
+            [46_080.0, 3_182_320.0, 4_194_304.0]
+        );
+        assert_eq!(old.buffer_with(0.0), 65_535.0);
         assert!(Connection::of(&profile("vms"), 1500).unwrap_err().contains("vms"));
         let small = TcpSettings {
             window: Some(Size::from_bytes(1 << 20)),

@@ -18,8 +18,6 @@ use trunkline_scenario::{Network, Workload};
 
 /// User bytes by which the receiver confirms a transfer.
 const CONFIRMATION: u32 = 4;
-/// Segments that a send buffer holds at least (Linux, `tcp_sndbuf_expand`).
-const LEAST_BUFFER: f64 = 20.0;
 pub(super) const SLOW_START: &str = "RFC 5681 §3.1; Cardwell, Savage, Anderson 2000 §2.2";
 
 /// What was on the way before a transfer.
@@ -149,15 +147,15 @@ impl Test {
     }
 }
 
-/// Bytes that a saturated sender holds: twice its congestion window, twenty segments at least, and no more than its buffer takes.
-/// One that the application keeps waiting holds nothing.
+/// Bytes that a saturated sender holds: what its buffer takes with its congestion window. If that grows, the writer sleeps until a
+/// third is free (Linux, `sk_stream_write_space`), and a sixth is so in the mean. One that the application keeps waiting holds
+/// nothing.
 fn held_at_the_end(flow: &Greedy<'_>, share: &Share) -> f64 {
     if share.regime == Regime::Stage(Resource::Processor(flow.flow.there.from.1)) {
         return 0.0;
     }
-    (2.0 * window(flow, share) * beyond_the_receivers(flow, share))
-        .max(LEAST_BUFFER * f64::from(flow.tcp.payload))
-        .min(flow.tcp.buffer as f64)
+    let buffer = flow.tcp.buffer_with(window(flow, share) * beyond_the_receivers(flow, share));
+    if flow.tcp.grows.is_some() { buffer * 5.0 / 6.0 } else { buffer }
 }
 
 /// How much larger than the receiver's a window has become that counts segments, if a queue stands. In slow start it grows to twice
@@ -180,7 +178,7 @@ fn most_held(flow: &Greedy<'_>, share: &Share, carried: f64) -> f64 {
         Some(saw) => 3.0 * (saw.pipe + saw.buffer) * payload,
         None => flow.tcp.window as f64,
     };
-    (2.0 * grown.min(window)).min(flow.tcp.buffer as f64)
+    flow.tcp.buffer_with(grown.min(window))
 }
 
 /// The mean window in user bytes.

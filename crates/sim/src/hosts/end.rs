@@ -129,6 +129,10 @@ impl Untouched for Inward {
 pub(crate) struct Outward {
     /// The state of the sender's clock when the process began to wait for its write.
     pub waiting_since: Spent,
+    /// Octets of its last write that TCP's send buffer has not taken yet.
+    pub untaken: u32,
+    /// Whether that was found full, and its writer sleeps until a third of it is free.
+    pub sleeps: bool,
     /// The request on its way from processor to interface.
     pub starting: Option<Request<Carried>>,
     /// Blocks sent at least once.
@@ -140,6 +144,8 @@ pub(crate) struct Outward {
 impl Untouched for Outward {
     const UNTOUCHED: &'static Outward = &Outward {
         waiting_since: Spent::NONE,
+        untaken: 0,
+        sleeps: false,
         starting: None,
         blocks_sent: 0,
         endings: Endings::NONE,

@@ -46,9 +46,6 @@ impl ProtocolKind {
     }
 }
 
-/// Segments that TCP's send buffer holds at first: twice the initial window of today.
-const FIRST_BUFFER: u64 = 20;
-
 /// An end's protocol. Each is driven as an [`Endpoint`]; what they send and get differs, and the simulator calls them
 /// without a table of functions, for speed.
 #[derive(Debug)]
@@ -362,18 +359,10 @@ impl ProtocolEnd {
         with!(self, it => Endpoint::counters(&**it))
     }
 
-    /// Whether there is room for another system write. Unsent data may wait in front of the protocol, with TCP in
-    /// its send buffer; that grows with the congestion window (twice that and at least ten segments'
-    /// double, as Linux has it: `tcp_sndbuf_expand`) up to the size that it is given.
+    /// Whether little enough waits in front of a protocol that is not TCP for another system write. TCP's has its send
+    /// buffer instead.
     pub fn has_room(&self) -> bool {
-        match self {
-            ProtocolEnd::Tcp(tcp) => {
-                let least = FIRST_BUFFER * u64::from(tcp.segment_size());
-                let most = (2 * tcp.window()).max(least).min(tcp.settings().send_buffer);
-                tcp.unsent() + tcp.outstanding() <= most
-            }
-            _ => self.unsent() <= with!(self, it => Endpoint::room(&**it)),
-        }
+        self.unsent() <= with!(self, it => Endpoint::room(&**it))
     }
 
     /// Whether it sets up a connection, so that the end of the sender is the end of the flow.

@@ -4,6 +4,7 @@ use super::end::{Doing, End};
 use super::endings::Ending;
 use super::flying::Carried;
 use super::jobs::{EndId, Job};
+use super::protocol::ProtocolEnd;
 use super::world::World;
 use trunkline_core::{Cause, Time};
 use trunkline_host::Write;
@@ -33,6 +34,7 @@ impl World<'_> {
             }
         });
         end.outward.waiting_since = end.clock.spent_by(now);
+        end.outward.untaken = bytes;
         if end.doing != Doing::Ended {
             end.doing = Doing::Writing;
         }
@@ -104,10 +106,9 @@ impl World<'_> {
 
     /// Lets a system write return when little enough waits.
     pub fn return_write(&mut self, id: EndId) {
-        let end = &self.ends[id.index()];
-        let room = end.send_queue.has_room() && end.protocol.has_room();
-        let room = room && !self.takes_at_once(id);
-        if end.doing == Doing::Writing && room {
+        let waits = self.ends[id.index()].doing == Doing::Writing && !self.takes_at_once(id);
+        let end = &mut self.ends[id.index()];
+        if waits && end.send_queue.has_room() && end.has_taken() {
             self.book_waiting(id);
             self.step(id, Outcome::Written);
         }
@@ -116,18 +117,38 @@ impl World<'_> {
 
 impl World<'_> {
     /// Whether a request is just being taken that nothing holds up: on a host that is not described, as on a real end's, what
-    /// a write hands over is with the protocol before it returns. The processor of a described one takes it meanwhile. Of
-    /// TCP that is not known: what its send buffer takes at first is less than a kernel's (docs/decisions.md).
+    /// a write hands over is with the protocol before it returns. The processor of a described one takes it meanwhile.
     fn takes_at_once(&self, id: EndId) -> bool {
         let (host, end) = (self.host_of(id), &self.ends[id.index()]);
         end.outward.starting.is_some()
-            && !end.protocol.is_tcp()
             && host.interface.requests.is_none()
             && *host.processor == Processor::default()
     }
 }
 
 impl End<'_> {
+    /// Lets TCP's send buffer take what it has room for of the last write; whether it has all of it by now. A writer that finds
+    /// it full sleeps, in Linux until a third is free (`sk_stream_write_space`).
+    fn has_taken(&mut self) -> bool {
+        let ProtocolEnd::Tcp(tcp) = &mut self.protocol else { return self.protocol.has_room() };
+        let outward = &mut self.outward;
+        if outward.sleeps {
+            tcp.provide_room();
+        }
+        let most = tcp.send_buffer();
+        // The end of the write may not have come to TCP yet.
+        let untaken = u64::from(outward.untaken).saturating_sub(self.send_queue.behind());
+        let held = (tcp.unsent() + tcp.outstanding()).saturating_sub(untaken);
+        let wakes = if tcp.settings().buffer_grows { most / 3 * 2 } else { most };
+        outward.sleeps &= held > wakes;
+        if !outward.sleeps {
+            let room = u32::try_from(most.saturating_sub(held)).unwrap_or(u32::MAX);
+            outward.untaken = outward.untaken.saturating_sub(room);
+            outward.sleeps = outward.untaken > 0;
+        }
+        !outward.sleeps
+    }
+
     /// Place in the stream up to which everything has been answered for.
     pub fn answered(&self) -> u64 {
         self.send_queue.offered() - self.protocol.unsent() - self.protocol.unanswered()

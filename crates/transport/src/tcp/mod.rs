@@ -18,6 +18,7 @@
 
 mod acknowledge;
 mod agreed;
+mod buffer;
 mod burst;
 mod clock;
 pub mod congestion;
@@ -205,6 +206,18 @@ impl<B: Payload> Tcp<B> {
         match self.state {
             State::Open => self.sender.get()?.blocked(now, &self.agreed, &self.settings),
             _ => Some(Blocked::Handshake).filter(|_| self.unsent() > 0),
+        }
+    }
+    /// Octets that the send buffer has room for by now, sent or not, as long as they are not acknowledged.
+    pub fn send_buffer(&self) -> u64 {
+        let first = self.settings.initial_window;
+        let segments = self.sender.get().map_or(first, |sender| sender.provided);
+        self.settings.send_buffer_with(segments.into(), self.agreed.mss)
+    }
+    /// A writer waits for room in the send buffer, which may grow thereby.
+    pub fn provide_room(&mut self) {
+        if let Some(sender) = self.sender.get_mut() {
+            sender.provide(&self.agreed, &self.settings);
         }
     }
     /// The congestion window in octets.

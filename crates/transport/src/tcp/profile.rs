@@ -6,6 +6,11 @@ use std::fmt;
 use std::str::FromStr;
 use trunkline_core::Span;
 
+/// The largest window that Linux has had of its own accord up to 6.14: five eighths of the 6 MiB of `tcp_rmem`. A packet with
+/// 1440 octets and more of data takes 2304 of memory, and since 6.6 their ratio, in 256ths and rounded down, is what counts
+/// (`tcp_measure_rcv_mss`). Before, half of it did (`tcp_adv_win_scale`).
+const RECEIVE_BUFFER: u64 = (6 << 20) * 160 / 256;
+
 /// The system whose habits an end has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Profile {
@@ -78,6 +83,7 @@ impl Settings {
             receive_buffer: 4 << 20,
             receive_spare: 0,
             send_buffer: 4 << 20,
+            buffer_grows: true,
             initial_window: 10,
             lost_syns: 1,
             sack: true,
@@ -117,12 +123,12 @@ impl Settings {
         }
     }
 
-    /// Linux 6: `tcp_rmem` and `tcp_wmem` grow to 6 and 4 MiB, half of the former being counted as overhead
-    /// (`tcp_adv_win_scale` 1); TCP_RTO_MAX 120 s; slow start counts all that an acknowledgement covers
-    /// (`tcp_slow_start`); HyStart as of 2011. Buffers do not grow here: they have their last size at once.
+    /// Linux 6: `tcp_rmem` and `tcp_wmem` grow to 6 and 4 MiB, the former being counted as memory (`RECEIVE_BUFFER`);
+    /// TCP_RTO_MAX 120 s; slow start counts all that an acknowledgement covers (`tcp_slow_start`); HyStart as of 2011.
+    /// The receive buffer does not grow here: it has its last size at once.
     const fn linux() -> Settings {
         Settings {
-            receive_buffer: 3 << 20,
+            receive_buffer: RECEIVE_BUFFER,
             lost_syns: 2,
             delayed_ack: Some(Span::from_millis(200)),
             quick_acks: 16,
@@ -148,6 +154,7 @@ impl Settings {
         Settings {
             receive_buffer: MOST_UNSCALED,
             send_buffer: MOST_UNSCALED,
+            buffer_grows: false,
             initial_window: 1,
             sack: false,
             timestamps: false,
@@ -190,7 +197,7 @@ mod tests {
     #[test]
     fn a_profile_is_its_systems() {
         let linux = Settings::of(Profile::Linux);
-        assert_eq!((linux.receive_buffer, linux.max_rto), (3 << 20, Span::from_secs(120)));
+        assert_eq!((linux.receive_buffer, linux.max_rto), (3_932_160, Span::from_secs(120)));
         assert_eq!((linux.congestion, linux.start), (Algorithm::CUBIC, Start::HyStart));
         let held_back = Some(Span::from_millis(200));
         assert!(linux.defers && linux.delayed_ack == held_back);

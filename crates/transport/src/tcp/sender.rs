@@ -71,6 +71,8 @@ pub struct Sender<B> {
     pub(super) burst: Burst,
     /// Whether the congestion window held the sender back.
     pub(super) limited: bool,
+    /// Segments of the window that the send buffer is large enough for.
+    pub(super) provided: u32,
     /// The position to be acknowledged before the round is over.
     pub(super) round_end: u64,
     /// Whether the other end is to be told that the window has been reduced.
@@ -120,6 +122,7 @@ impl<B: Payload> Sender<B> {
             last_sent: Time::ZERO,
             burst: Burst::default(),
             limited: false,
+            provided: settings.initial_window,
             round_end: start,
             cwr: false,
             reduced_until: start,
@@ -170,6 +173,16 @@ impl<B: Payload> Sender<B> {
         match self.prr.as_ref().filter(|_| self.phase == Phase::Recovery) {
             Some(prr) => prr.room(),
             None => self.control.window().saturating_sub(self.in_flight(agreed.mss, settings)),
+        }
+    }
+
+    /// A writer waits for room. If the window is not full, too little had been written: the send buffer grows with the window
+    /// (`tcp_should_expand_sndbuf`).
+    pub fn provide(&mut self, agreed: &Agreed, settings: &Settings) {
+        let (window, mss) = (self.control.window(), u64::from(agreed.mss));
+        if self.in_flight(agreed.mss, settings) + mss <= window {
+            let segments = u32::try_from(window / mss).unwrap_or(u32::MAX);
+            self.provided = self.provided.max(segments);
         }
     }
 

@@ -49,6 +49,9 @@ pub struct Settings {
     pub receive_spare: u64,
     /// Octets that the sender keeps unacknowledged at most.
     pub send_buffer: u64,
+    /// Whether what the send buffer takes from an application begins smaller and grows with the congestion window, as in
+    /// Linux ([`send_buffer_with`](Settings::send_buffer_with)).
+    pub buffer_grows: bool,
     /// Segments sent before the first acknowledgement (RFC 6928: 10).
     pub initial_window: u32,
     /// After so many lost SYNs the first window is one segment: 1 by RFC 5681 §3.1, 2 by RFC 6928 §2 and in Linux

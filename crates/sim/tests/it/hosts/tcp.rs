@@ -158,3 +158,37 @@ fn a_trial_ends_with_the_recovery_that_it_was_part_of() {
         assert_eq!(run.traffic[2].delivered_bytes, 2 * 30_004, "{:?}", run.notes);
     }
 }
+
+/// How many writes return at once before the first that waits, and how long those wait that do. The first of all is not measured: it begins
+/// the measurement.
+fn writes(transport: &str, size: u32) -> (usize, Vec<Span>) {
+    let run = run(&format!(
+        "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n\
+         [[link]]\nbetween = ['a', 'b']\nrate = '1Mbit/s'\ndelay = '20ms'\n\
+         [[traffic]]\nname = 't'\nkind = 'timed-transfer'\nfrom = 'a'\nto = 'b'\n\
+         sizes = [{size}]\nduration = '4s'\ntransport = {{ kind = 'tcp', {transport} }}\n"
+    ));
+    let took: Vec<Span> = run.traffic[0].samples.iter().map(|it| it.delay()).collect();
+    let first = took.iter().position(|span| !span.is_zero()).expect("one waits");
+    (first + 1, took.into_iter().filter(|span| !span.is_zero()).collect())
+}
+
+/// As in Linux: the send buffer takes twice the first window in packets of 2304 octets, thrice with BBR, and who found it full
+/// sleeps until a third is free. (It took 20 segments, and writes waited one by one.)
+#[test]
+fn a_writer_sleeps_until_a_third_of_the_send_buffer_is_free() {
+    for (control, buffer) in [("cubic", 46_080), ("bbr", 69_120)] {
+        let (first, slept) = writes(&format!("congestion = '{control}'"), 1024);
+        assert_eq!(first, buffer / 1024, "{control}");
+        let third = Span::from_micros(buffer as u64 / 3 * 8);
+        assert!(slept.len() < 30 && slept.iter().all(|&it| it >= third), "{control}: {slept:?}");
+    }
+}
+
+/// A system of 1993 has its buffer at once, and a writer goes on as soon as there is room.
+#[test]
+fn an_old_send_buffer_does_not_grow() {
+    let (first, slept) = writes("profile = 'bsd-reno'", 1024);
+    assert_eq!(first, 65_535 / 1024);
+    assert!(slept.len() > 50 && slept.iter().all(|&it| it < Span::from_secs(1)), "{slept:?}");
+}

@@ -35,6 +35,8 @@ pub struct Entry {
     pub draws: bool,
     /// Whether an ACK may make its window smaller that tells neither of losses nor of marks.
     pub shrinks_by_acks: bool,
+    /// Windows that a send buffer that grows has room for (`sndbuf_expand` of Linux's modules).
+    pub windows_in_buffer: u8,
     /// Makes one at the beginning of a connection.
     pub build: fn(&Settings) -> Controller,
 }
@@ -59,6 +61,7 @@ impl Entry {
             wants_rate_samples: false,
             draws: false,
             shrinks_by_acks: false,
+            windows_in_buffer: 2,
             build,
         }
     }

@@ -27,6 +27,7 @@ impl Algorithm {
         wants_rate_samples: true,
         draws: true,
         shrinks_by_acks: true,
+        windows_in_buffer: 3,
         ..Entry::new(
             "bbr",
             "sends at the measured delivery rate, with at most twice the product of that rate and the shortest round trip in flight; version 1",
