@@ -12,8 +12,8 @@ const HEADERS: u32 = 40;
 const BUFFERS: [&str; 2] = ["4096 131072", "4096 16384"];
 /// The largest receive buffer that Linux gives of its own accord, as it was up to 6.14: what the `linux` profile has.
 const MOST_RECEIVED: u64 = 6 << 20;
-/// Twice the largest send buffer that Linux gives. The kernel counts memory: a sent segment of 1448 bytes took 2600 of it on
-/// the devices of a host here, and half as many as the profile has would have been on their way.
+/// Twice the largest send buffer that Linux gives. The kernel counts memory: a sent segment of 1024 bytes, alone in its packet, took
+/// 2600 of it, and less than half of what the profile has was on its way.
 const MOST_SENT: u64 = 8 << 20;
 
 /// The kernel's TCP settings of one host, by the names below `net/ipv4/`.
