@@ -34,7 +34,7 @@ pub(crate) fn receive_buffer(tcp: &TcpSettings) -> u64 {
 
 /// The most that an end keeps unacknowledged: a window that is asked for only makes it more.
 pub(crate) fn send_buffer(tcp: &TcpSettings) -> u64 {
-    profile(tcp).send_buffer.max(tcp.window.map_or(0, Size::bytes))
+    profile(tcp).send_buffer_for(tcp.window.map_or(0, Size::bytes))
 }
 
 /// Segments of an end's first window.

@@ -119,7 +119,7 @@ impl Connection {
             payload,
             header: HEADERS + options,
             window: if scaled { window } else { window.min(UNSCALED) },
-            buffer: habits.send_buffer.max(window),
+            buffer: habits.send_buffer_for(window),
             grows: growth(settings, &habits, payload),
             first: first.min(most),
             acked: if held_back.is_some() { 2 } else { 1 },
@@ -203,7 +203,7 @@ mod tests {
         // Twice ten segments of 2304 octets of memory at first; 4.4BSD's has its size at once.
         assert_eq!(
             [0.0, 1e6, 1e9].map(|it| linux.buffer_with(it).round()),
-            [46_080.0, 3_182_320.0, 4_194_304.0]
+            [46_080.0, 3_182_320.0, 8_388_608.0]
         );
         assert_eq!(old.buffer_with(0.0), 65_535.0);
         assert!(Connection::of(&profile("vms"), 1500).unwrap_err().contains("vms"));

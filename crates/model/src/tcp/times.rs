@@ -102,11 +102,13 @@ fn interval(flow: &Greedy<'_>, share: &Share, duration: Span, before: &Before) -
     let test = Test::of(flow, share, duration, before);
     let mut terms = waiting(flow, share, test.interval(flow.write, test.held));
     if let Some(term) = terms.0.first_mut().filter(|_| test.held > 0.0) {
-        term.formula =
-            "bytes × duration / (bytes carried since the beginning + bytes held at the end)";
+        term.formula = "bytes × time of the last write / (bytes carried since the beginning + bytes held at the end)";
         term.numbers = format!(
-            "{:.0} bytes carried in {duration}, at {} in the end, {:.0} held",
-            test.carried, share.rate, test.held
+            "{:.0} bytes carried in {duration}, at {} in the end, {:.0} held; the last write at {}",
+            test.carried,
+            share.rate,
+            test.held,
+            seconds(test.last(test.held))
         );
     }
     terms
@@ -120,6 +122,8 @@ pub(super) struct Test {
     /// What the host holds at the end: the mean, and the most.
     held: f64,
     most: f64,
+    /// For how long a writer sleeps in the mean, for each byte held.
+    sleep: f64,
 }
 
 impl Test {
@@ -133,12 +137,21 @@ impl Test {
             Before::Grown(_) | Before::Again => seconds * bytes_per_second(share),
         };
         let held = held_at_the_end(flow, share);
-        Test { seconds, carried, held, most: most_held(flow, share, carried).max(held) }
+        let most = most_held(flow, share, carried).max(held);
+        // A third of the buffer is two fifths of what is held of it.
+        let third = 2.0 / 5.0 / bytes_per_second(share).max(1.0);
+        let sleep = if flow.tcp.grows.is_some() { third } else { 0.0 };
+        Test { seconds, carried, held, most, sleep }
+    }
+
+    /// When the last write returns, in seconds, if the host holds `held` at the end: half a sleep before it in the mean.
+    fn last(&self, held: f64) -> f64 {
+        (self.seconds - held * self.sleep / 2.0).max(0.0)
     }
 
     /// The mean time of a write of so many bytes if the host holds `held` at the end.
     fn interval(&self, write: u64, held: f64) -> Span {
-        seconds(write as f64 * self.seconds / (self.carried + held).max(1.0))
+        seconds(write as f64 * self.last(held) / (self.carried + held).max(1.0))
     }
 
     /// The least and the most that the mean time of a write may be, if the host may hold up to the most at the end.

@@ -44,7 +44,7 @@ pub(crate) fn tcp(settings: &TcpSettings, habits: &Habits) -> Result<tcp::Settin
         let window = window.bytes().max(u64::from(tcp.mss));
         tcp.receive_buffer = window;
         tcp.receive_spare = if profile == tcp::Profile::Linux { window } else { 0 };
-        tcp.send_buffer = tcp.send_buffer.max(window);
+        tcp.send_buffer = tcp.send_buffer_for(window);
     }
     if let Some(tick) = tcp.tick {
         tcp.tick_phase = phase(tick, habits);

@@ -5,7 +5,7 @@
 //! that size takes, which is more than its octets; what programs write is kept in large pieces that take little more
 //! than theirs. So some 32 segments of 1448 octets are taken at first, where 20 are provided for.
 
-use super::settings::Settings;
+use super::settings::{MOST_BUFFER, Settings};
 
 /// The fewest segments of a window that are provided for (`TCP_INIT_CWND`).
 const FIRST_WINDOW: u64 = 10;
@@ -26,6 +26,13 @@ impl Settings {
     pub fn buffer_of_a_segment(&self, mss: u32) -> Option<u64> {
         let times = u64::from(self.congestion.entry().windows_in_buffer);
         self.buffer_grows.then(|| times * memory_of(mss))
+    }
+
+    /// Octets that the send buffer grows to for a receiver's window of so many: one that grows has to hold half of a window more,
+    /// for its writer sleeps until a third of it is free.
+    pub fn send_buffer_for(&self, window: u64) -> u64 {
+        let wanted = if self.buffer_grows { window.saturating_mul(2) } else { window };
+        self.send_buffer.max(wanted.min(MOST_BUFFER))
     }
 
     /// Octets that the send buffer has room for if it provides for a window of `segments` of `mss` octets.

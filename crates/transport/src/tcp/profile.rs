@@ -82,7 +82,7 @@ impl Settings {
             mss: 1460,
             receive_buffer: 4 << 20,
             receive_spare: 0,
-            send_buffer: 4 << 20,
+            send_buffer: 8 << 20,
             buffer_grows: true,
             initial_window: 10,
             lost_syns: 1,
@@ -123,7 +123,9 @@ impl Settings {
         }
     }
 
-    /// Linux 6: `tcp_rmem` and `tcp_wmem` grow to 6 and 4 MiB, the former being counted as memory (`RECEIVE_BUFFER`);
+    /// Linux 6: `tcp_rmem` grows to 6 MiB, which are counted as memory (`RECEIVE_BUFFER`). `tcp_wmem` grows to 4 MiB, of which
+    /// segments that are sent take up to two and a half times their octets; here and in emulated hosts it is twice that, so that
+    /// the receiver's window is what limits.
     /// TCP_RTO_MAX 120 s; slow start counts all that an acknowledgement covers (`tcp_slow_start`); HyStart as of 2011.
     /// The receive buffer does not grow here: it has its last size at once.
     const fn linux() -> Settings {
