@@ -122,7 +122,7 @@ pub(super) struct Test {
     /// What the host holds at the end: the mean, and the most.
     held: f64,
     most: f64,
-    /// For how long a writer sleeps in the mean, for each byte held.
+    /// Seconds for which a writer sleeps in the mean, for each byte held.
     sleep: f64,
 }
 

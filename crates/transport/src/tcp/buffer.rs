@@ -1,9 +1,10 @@
 //! The size of a send buffer, which a kernel of today makes larger as the congestion window grows.
 //!
 //! Linux 6 gives a connection memory for twice its window (`tcp_sndbuf_expand`), thrice with a controller that says so
-//! (`bbr_sndbuf_expand`), and for the first window at least, whenever a writer waits although the window is not full. It counts each full segment as the memory that a packet of
-//! that size takes, which is more than its octets; what programs write is kept in large pieces that take little more
-//! than theirs. So some 32 segments of 1448 octets are taken at first, where 20 are provided for.
+//! (`bbr_sndbuf_expand`), and for the first window at least, whenever a writer waits although the window is not full. It
+//! counts each full segment as the memory that a packet of that size takes, which is more than its octets; what programs
+//! write is kept in large pieces that take little more than theirs. So some 32 segments of 1448 octets are taken at first,
+//! where 20 are provided for.
 
 use super::settings::{MOST_BUFFER, Settings};
 

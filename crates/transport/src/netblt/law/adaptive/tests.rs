@@ -47,7 +47,7 @@ fn what_is_lost_on_a_full_line_is_not_the_paths_own() {
     assert_eq!(came(1_200_000), (false, Phase::Breathe(0)));
 }
 
-/// What is lost without leaving its time empty is lost on a line that is busy with others all the while: of 1.5 MB/s 1.2 come evenly.
+/// What is lost without leaving its time empty is lost on a line that is busy with others all the while: of 1.5 MB/s 1.25 come evenly.
 /// (Beside BBR before a queue that was always full it sent twice what the line carries, and a third was lost.)
 #[test]
 fn what_takes_no_time_is_lost_in_a_full_queue() {
