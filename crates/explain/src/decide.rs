@@ -52,7 +52,10 @@ pub(crate) fn ranked(
     let mut all: Vec<Relaxed> = std::iter::zip(candidates, rungs)
         .filter_map(|(candidate, rungs)| relaxed(candidate, rungs, size, base))
         .collect();
-    all.sort_by(|a, b| b.saved.total_cmp(&a.saved).then(a.constraint.cmp(&b.constraint)));
+    all.sort_by(|a, b| {
+        let more = b.saved.total_cmp(&a.saved).then(b.most().total_cmp(&a.most()));
+        more.then(a.constraint.cmp(&b.constraint))
+    });
     all
 }
 
@@ -68,12 +71,15 @@ pub(crate) fn binding(relaxed: &[Relaxed], pairs: &[PairRelaxed]) -> Binding {
 }
 
 /// What binds among those that are worth something.
-fn among(worth: &[&Relaxed], pairs: &[PairRelaxed]) -> Binding {
-    let near = worth.iter().filter(|it| it.constraint != Constraint::Distance);
-    let most = near.clone().map(|it| it.saved).fold(0.0, f64::max);
-    let distance = worth.iter().copied().find(|it| it.constraint == Constraint::Distance);
-    let rules = distance.is_some_and(|distance| distance.saved > DISTANCE_RULES * most);
-    let equals = near.filter(|it| it.saved >= EQUALS * most);
+fn among(list: &[&Relaxed], pairs: &[PairRelaxed]) -> Binding {
+    let fastest = list.iter().map(|it| it.most()).fold(0.0, f64::max);
+    // If nothing arrives all that brings something saves the whole time, and is worth what it brings.
+    let worth = |it: &Relaxed| if it.saved < 1.0 { it.saved } else { it.most() / fastest };
+    let near = list.iter().filter(|it| it.constraint != Constraint::Distance);
+    let most = near.clone().map(|it| worth(it)).fold(0.0, f64::max);
+    let distance = list.iter().copied().find(|it| it.constraint == Constraint::Distance);
+    let rules = distance.is_some_and(|distance| worth(distance) > DISTANCE_RULES * most);
+    let equals = near.filter(|it| worth(it) >= EQUALS * most);
     if let Some(first) = equals.min_by_key(|it| it.constraint).filter(|_| !rules) {
         return Binding::One(first.constraint);
     }

@@ -88,7 +88,7 @@ pub struct Relaxed {
     pub now: String,
     /// Steps from the next one to be had to where the constraint is gone.
     pub steps: Vec<Bought>,
-    /// The largest share of the time that one of the steps saves.
+    /// The largest share of the time that one of the steps saves: 1 if nothing arrives without it.
     pub saved: f64,
     /// Is that more than chance may have made of it?
     pub certain: bool,
@@ -101,7 +101,8 @@ pub struct Bought {
     pub to: String,
     /// The figure with it.
     pub figure: Figure,
-    /// The share of the time that it saves; negative where it costs some.
+    /// The share of the time that it saves: 1 if nothing arrives without it, negative if it costs some, and infinite, `null` as JSON,
+    /// if nothing arrives with it.
     pub saved: f64,
 }
 
@@ -147,6 +148,13 @@ impl TrafficExplanation {
     /// The group that holds `size`.
     pub fn group(&self, size: u64) -> Option<&Group> {
         self.groups.iter().find(|group| group.sizes.iter().any(|&(other, _)| other == size))
+    }
+}
+
+impl Relaxed {
+    /// The highest rate that one of the steps brings, in bytes each second.
+    pub(crate) fn most(&self) -> f64 {
+        self.steps.iter().map(|step| step.figure.bytes_per_second).fold(0.0, f64::max)
     }
 }
 

@@ -37,7 +37,7 @@ impl Measure {
 /// The mean over the samples of one size, without those of the warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Figure {
-    /// Seconds of a message, a write or a transfer.
+    /// Seconds of a message, a write or a transfer; infinite, and `null` as JSON, if nothing arrives.
     pub seconds: f64,
     /// User bytes in that time, all flows together, for each second.
     pub bytes_per_second: f64,
@@ -48,13 +48,26 @@ pub struct Figure {
 }
 
 impl Figure {
+    /// That of a traffic of which nothing arrives, though it sends.
+    pub const NOTHING: Figure =
+        Figure { seconds: f64::INFINITY, bytes_per_second: 0.0, error: 0.0, samples: 0 };
+
+    /// Whether nothing arrives.
+    pub fn is_nothing(&self) -> bool {
+        self.seconds.is_infinite()
+    }
+
     /// The figure of a rate in bytes each second: a byte at a time.
     fn of_rate(rate: f64, error: f64, samples: usize) -> Figure {
         Figure { seconds: 1.0 / rate, bytes_per_second: rate, error, samples }
     }
 
-    /// The share of the time that `relaxed` saves: 0.9 if it takes a tenth. Negative if it takes longer.
+    /// The share of the time that `relaxed` saves: 0.9 if it takes a tenth, all of it if nothing arrives without it. Negative
+    /// if it takes longer, without bound if nothing arrives with it.
     pub fn saved_by(&self, relaxed: &Figure) -> f64 {
+        if self.is_nothing() && relaxed.is_nothing() {
+            return 0.0;
+        }
         1.0 - relaxed.seconds / self.seconds
     }
 
@@ -113,13 +126,13 @@ fn falls_short(traffic: &Traffic, run: &Run, measured: &TrafficRun) -> bool {
 pub(crate) fn figures(run: &Run, reading: &Reading) -> Figures {
     let Some(traffic) = run.traffic(&reading.name) else { return Figures::new() };
     let all = |figure| Figures::from([(ALL_OF_IT, figure)]);
+    let nothing = (traffic.packets.sent > 0).then_some(Figure::NOTHING);
     if reading.whole {
-        return rate_of_all(run, traffic)
-            .map(|rate| all(Figure::of_rate(rate, 0.0, 1)))
-            .unwrap_or_default();
+        let rate = rate_of_all(run, traffic).map(|rate| Figure::of_rate(rate, 0.0, 1));
+        return rate.or(nothing).map(all).unwrap_or_default();
     }
     if traffic.amounts {
-        return of_intervals(traffic).map(all).unwrap_or_default();
+        return of_intervals(traffic).or(nothing).map(all).unwrap_or_default();
     }
     let of = |size| figure(traffic, size).map(|figure| (size, figure));
     traffic.sizes().into_iter().filter_map(of).collect()

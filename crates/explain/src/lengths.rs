@@ -290,13 +290,17 @@ pub(crate) fn hops(run: &Run) -> u64 {
 pub(crate) fn agree(one: &Figures, other: &Figures) -> bool {
     let near = |(size, figure): (&u64, &crate::Figure)| {
         let other = other.get(size);
-        other.is_some_and(|other| (other.seconds / figure.seconds - 1.0).abs() <= STEADY)
+        other.is_some_and(|other| {
+            let neither = figure.is_nothing() && other.is_nothing();
+            neither || (other.seconds / figure.seconds - 1.0).abs() <= STEADY
+        })
     };
     !one.is_empty() && one.len() == other.len() && one.iter().all(near)
 }
 
 fn is_steady(figures: &Figures) -> bool {
-    figures.values().all(|figure| figure.error <= STEADY)
+    // What has not come yet may still come.
+    figures.values().all(|figure| !figure.is_nothing() && figure.error <= STEADY)
 }
 
 /// Has everything that happens by chance happened often?

@@ -178,11 +178,15 @@ fn title(it: &Relaxed) -> String {
 }
 
 fn outcome(unit: Unit, step: &Bought) -> String {
+    let figure = unit.figure(&step.figure);
+    if step.saved == 1.0 {
+        return format!("{figure:>10}  instead of nothing");
+    }
     let change = match unit.is_delay() {
         true => -step.saved,
         false => 1.0 / (1.0 - step.saved) - 1.0,
     };
-    format!("{:>10}  {:+.0} %", unit.figure(&step.figure), 100.0 * change)
+    format!("{figure:>10}  {:+.0} %", 100.0 * change)
 }
 
 /// A sentence in lines of at most a hundred columns.

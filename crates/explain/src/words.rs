@@ -30,6 +30,7 @@ impl Unit {
     /// The figure with its unit.
     pub fn figure(self, figure: &Figure) -> String {
         match self.is_delay() {
+            _ if figure.is_nothing() => "nothing".into(),
             true => seconds(figure.seconds),
             false => rate(figure.bytes_per_second),
         }
@@ -42,6 +43,9 @@ impl Unit {
 
     /// From one figure to another.
     fn change(self, from: &Figure, to: &Figure) -> String {
+        if from.is_nothing() {
+            return format!("would bring {}, where nothing arrives now", self.figure(to));
+        }
         let verb = match (self.is_delay(), to.seconds <= from.seconds) {
             (true, true) => "cut",
             (true, false) => "stretch",
@@ -147,6 +151,9 @@ fn binding(unit: Unit, paces: bool, group: &Group) -> String {
             second.name(),
             100.0 * crate::decide::ENOUGH,
         ),
+        Binding::Nothing if group.figure().is_nothing() => {
+            "Nothing arrives, and nothing that can be relaxed, by itself or with one other, changes that.".into()
+        }
         Binding::Nothing => nothing(paces),
     }
 }
@@ -211,8 +218,11 @@ fn steps(unit: Unit, base: &Figure, it: &Relaxed) -> String {
 pub(crate) fn telling(it: &Relaxed) -> Vec<&Bought> {
     let mut told: Vec<&Bought> = Vec::new();
     for step in &it.steps {
-        let left = told.last().map_or(1.0, |before| 1.0 - before.saved);
-        if ((1.0 - step.saved) / left - 1.0).abs() > WORTH_A_WORD {
+        let left = match told.last() {
+            Some(before) => step.figure.seconds / before.figure.seconds,
+            None => 1.0 - step.saved,
+        };
+        if (left - 1.0).abs() > WORTH_A_WORD {
             told.push(step);
         }
     }

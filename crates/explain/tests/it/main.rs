@@ -5,6 +5,7 @@ mod advised;
 mod bound;
 mod clusters;
 mod media;
+mod nothing;
 mod plain;
 mod relaxations;
 mod reports;
