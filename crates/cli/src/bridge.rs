@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 use trunkline_core::Span;
 use trunkline_dataplane::Plan;
-use trunkline_netns::Namespace;
+use trunkline_netns::{LinkInfo, Namespace};
 use trunkline_port::Backend;
 use trunkline_scenario::PathSpec;
 
@@ -104,25 +104,51 @@ fn check_distinct(plans: &[Named]) -> Result<(), Failure> {
     }
 }
 
-/// Refuses devices that are missing or down, and tells of an MTU that would drop frames.
+/// Refuses devices that are missing, down, of another kind, or joined already, and tells of an MTU that would drop frames.
 fn check_devices(host: &Namespace, devices: [&String; 2]) -> Result<(), Failure> {
-    let mut mtus = Vec::new();
-    for device in devices {
-        let info = host.link(device)?;
-        if !info.up {
-            return Err(Failure::failed(format!(
-                "interface '{device}' is down: set it up first (ip link set {device} up)"
-            )));
-        }
-        mtus.push(info.mtu);
+    let infos = [host.link(devices[0])?, host.link(devices[1])?];
+    for (device, info) in std::iter::zip(devices, &infos) {
+        check_device(device, info)?;
     }
-    if mtus[0] != mtus[1] {
+    check_apart(devices, &infos)?;
+    let [one, other] = infos.map(|info| info.mtu);
+    if one != other {
         output::tell(format_args!(
-            "the MTUs differ ({} and {}): larger frames towards the smaller one are dropped as too-big",
-            mtus[0], mtus[1]
+            "the MTUs differ ({one} and {other}): larger frames towards the smaller one are dropped as too-big"
         ));
     }
     Ok(())
+}
+
+fn check_device(device: &str, info: &LinkInfo) -> Result<(), Failure> {
+    if !info.ethernet {
+        return Err(Failure::failed(format!(
+            "interface '{device}' is no Ethernet interface: join two of those (eth1, a veth, a tap), since frames leave as \
+             they came"
+        )));
+    }
+    if !info.up {
+        return Err(Failure::failed(format!(
+            "interface '{device}' is down: set it up first (ip link set {device} up)"
+        )));
+    }
+    Ok(())
+}
+
+/// What the kernel passes from one to the other by itself would pass twice, and go round.
+fn check_apart([a, b]: [&String; 2], [one, other]: &[LinkInfo; 2]) -> Result<(), Failure> {
+    let (joined, part) = if one.master == Some(other.index) {
+        (format!("'{a}' is a part of '{b}'"), a)
+    } else if other.master == Some(one.index) {
+        (format!("'{b}' is a part of '{a}'"), b)
+    } else if one.master.is_some() && one.master == other.master {
+        (format!("'{a}' and '{b}' are parts of one device"), a)
+    } else {
+        return Ok(());
+    };
+    Err(Failure::failed(format!(
+        "{joined}, and the kernel passes frames from one to the other already: take '{part}' out first (ip link set {part} nomaster)"
+    )))
 }
 
 /// AF_XDP shows frames as the driver has them. What comes from a wire is complete; what comes from a

@@ -63,6 +63,10 @@ pub struct LinkInfo {
     pub operating: bool,
     /// Its Ethernet address; `None` for devices without one.
     pub mac: Option<Mac>,
+    /// Whether it is an Ethernet interface: neither the loopback nor one of bare packets, as tunnels have.
+    pub ethernet: bool,
+    /// The number of the device that it is a part of, such as a bridge of which it is a port.
+    pub master: Option<u32>,
 }
 
 /// Makes a virtual Ethernet pair with each end directly in its namespace, switches both on, and waits
@@ -344,12 +348,15 @@ pub(crate) fn route_header(family: u8, prefix: u8) -> [u8; ROUTE_HEADER] {
 pub(crate) fn read_link(payload: &[u8]) -> Option<LinkInfo> {
     let attrs = payload.get(LINK_HEADER..)?;
     let mac = attribute(attrs, libc::IFLA_ADDRESS).and_then(|bytes| bytes.try_into().ok());
+    let kind = u16::from_ne_bytes(payload.get(2..4)?.try_into().ok()?);
     Some(LinkInfo {
         index: u32_at(payload, 4)?,
         mtu: u32_at(attribute(attrs, libc::IFLA_MTU)?, 0)?,
         up: u32_at(payload, 8)? & libc::IFF_UP as u32 != 0,
         operating: attribute(attrs, OPERSTATE) == Some(&[OPERATING]),
         mac: mac.map(Mac),
+        ethernet: kind == libc::ARPHRD_ETHER,
+        master: attribute(attrs, libc::IFLA_MASTER).and_then(|bytes| u32_at(bytes, 0)),
     })
 }
 
@@ -380,7 +387,8 @@ mod tests {
     #[test]
     fn loopback_is_read_and_absence_is_named() {
         let own = Namespace::current().unwrap();
-        assert_eq!(own.link("lo").unwrap().index, 1);
+        let lo = own.link("lo").unwrap();
+        assert_eq!((lo.index, lo.ethernet, lo.master), (1, false, None));
         let told = own.link("tl-none").unwrap_err();
         assert!(matches!(told, LabError::NoDevice(_)), "{told}");
     }

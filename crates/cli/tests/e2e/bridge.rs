@@ -237,3 +237,26 @@ fn devices_of_another_run_are_refused() {
     let outcome = host.run(&["bridge", "tltb", "tlta", "--duration", "200ms", "--best-effort"]);
     assert!(outcome.status.success(), "{outcome:#?}");
 }
+
+/// What goes out at the loopback comes in there; and a bridge of the kernel passes on what its ports take in.
+#[test]
+fn devices_that_frames_would_come_back_from_are_refused() {
+    let host = Host::beside();
+    let Some(namespace) = host.separate() else { return };
+    let _sides = Sides::build(namespace);
+    let refused = |devices: [&str; 2], why: &str| {
+        let [a, b] = devices;
+        let outcome = host.run(&["bridge", a, b, "--duration", "200ms", "--best-effort"]);
+        assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+        assert!(outcome.complaint().contains(why), "{outcome:#?}");
+    };
+    namespace.set_up("lo").unwrap();
+    refused(["tlta", "lo"], "interface 'lo' is no Ethernet interface");
+    namespace.create_bridge("tltbr", MTU).unwrap();
+    namespace.add_port("tltbr", "tlta").unwrap();
+    refused(["tltbr", "tlta"], "'tlta' is a part of 'tltbr'");
+    namespace.add_port("tltbr", "tltb").unwrap();
+    refused(["tlta", "tltb"], "'tlta' and 'tltb' are parts of one device");
+    namespace.delete_link("tltbr").unwrap();
+    refused(["tltb", "lo"], "interface 'lo'");
+}
