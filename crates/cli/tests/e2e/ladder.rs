@@ -126,8 +126,10 @@ fn the_examples_agree() {
     let files: Vec<String> = ["examples", "examples/ladder"].map(files).concat();
     let mut ladders = climbed(&host, &files);
     assert_eq!(ladders.len(), files.len());
-    // What the machine has spoilt has another chance.
-    for (ladder, file) in ladders.iter_mut().zip(&files).filter(|(ladder, _)| is_spoilt(ladder)) {
+    // If the machine has spoilt most of them, they have another chance; else the others tell enough.
+    let spoilt = ladders.iter().filter(|ladder| is_spoilt(ladder)).count();
+    let again = ladders.iter_mut().zip(&files).filter(|(ladder, _)| is_spoilt(ladder));
+    for (ladder, file) in again.filter(|_| 3 * spoilt > 2 * files.len()) {
         *ladder = climbed(&host, std::slice::from_ref(file)).remove(0);
     }
     // So has what chance has spoilt, such as a program that tells nonsense once in a hundred runs: what is wrong is wrong twice.
