@@ -139,10 +139,10 @@ fn predict_traffic(
         Workload::TimedEcho { sizes, .. } => {
             messages(network, index, sizes, |size| size, list, notes)
         }
-        Workload::Bulk { .. } | Workload::TimedTransfer { .. } | Workload::Push { .. } => {
-            transfers(known, index, list, notes)
-        }
-        Workload::Greedy { .. } => Err("connections that take what they can for a time".into()),
+        Workload::Bulk { .. }
+        | Workload::TimedTransfer { .. }
+        | Workload::Push { .. }
+        | Workload::Greedy { .. } => transfers(known, index, list, notes),
         Workload::Paced { size, rate, duration } => {
             paced::predict(network, index, (*size, *rate, *duration), list, notes)
         }
@@ -357,16 +357,21 @@ fn transfer(
         true => group.without(first, Resource::Processor(flow.there.to.1)),
         false => (cycle.clone(), grant),
     };
-    let (what, size, terms) = match whole(&traffic.workload) {
-        Some(whole) => {
+    let rate = Throughput::over(cycle.claim.bytes, grant.cycle);
+    let (what, size, terms) = match (whole(&traffic.workload), &traffic.workload) {
+        (Some(whole), _) => {
             let terms = whole_terms((&flow.there, &flow.back), cycle, grant, &whole);
             (What::Transfer, whole.bytes, terms)
         }
-        None => (What::Interval, cycle.claim.bytes, interval_terms(&flow.there, &own, served)),
+        (None, Workload::Greedy { interval, .. }) => {
+            let terms = interval_terms(&flow.there, &own, served).lasting(*interval);
+            let rate = Throughput::over(cycle.claim.bytes, served.cycle);
+            (What::Amount, rate.bytes_in(*interval), terms)
+        }
+        _ => (What::Interval, cycle.claim.bytes, interval_terms(&flow.there, &own, served)),
     };
     let total = terms.total();
     list.push(prediction(traffic, size, what, Figure::Time(total), terms.0));
-    let rate = Throughput::over(cycle.claim.bytes, grant.cycle);
     let limits = limit_terms(&flow.there, cycle);
     list.push(prediction(traffic, size, What::Throughput, Figure::Rate(rate), limits));
     notes.extend(unconfirmed(traffic));
@@ -486,6 +491,8 @@ pub(crate) fn rounds(network: &Network<'_>, index: usize) -> Vec<(u32, Vec<u32>)
     let workload = &network.scenario().traffic[index].workload;
     let sizes = match workload {
         Workload::Interactive { sizes, .. } | Workload::TimedEcho { sizes, .. } => sizes.clone(),
+        // Their amounts are no messages.
+        Workload::Greedy { .. } => Vec::new(),
         other => writes(other).0,
     };
     let Ok(flow) = Flow::new(network, index, 0) else { return Vec::new() };

@@ -48,6 +48,7 @@ pub(crate) fn writes(workload: &Workload) -> (Vec<u32>, Span) {
         Workload::Bulk { write, bytes, .. } => (vec![within(*write, bytes.bytes())], Span::ZERO),
         Workload::Push { write, bytes, store, .. } => (vec![within(*write, bytes.bytes())], *store),
         Workload::TimedTransfer { sizes, .. } => (sizes.clone(), Span::ZERO),
+        Workload::Greedy { write, .. } => (vec![*write], Span::ZERO),
         _ => (Vec::new(), Span::ZERO),
     }
 }

@@ -11,7 +11,7 @@ use crate::prediction::{Figure, Prediction, Term, What};
 use crate::shaper;
 use crate::speech::Packet;
 use crate::talk::{TOGETHER, Talk, processor_place, window_place};
-use crate::throughput::{SECOND, Throughput};
+use crate::throughput::Throughput;
 use crate::transfer::{beside, filling};
 use crate::units::{Course, answered};
 use crate::way::{Resource, Way, burst, line, line_name};
@@ -57,7 +57,7 @@ pub(crate) fn predict(
         return Err(format!("{name} behind an interface with a limit on requests"));
     }
     alone(network, index, &flow)?;
-    for write in writes_of(&traffic.workload) {
+    for write in writes(&traffic.workload).0 {
         let (figures, mut told) = of_write(network, traffic, (listed, &flow), write)?;
         list.extend(figures);
         told.retain(|note| !notes.contains(note));
@@ -137,14 +137,6 @@ fn gathers(listed: &Listed, workload: &Workload) -> bool {
 /// The share of a unit's time in which the host must have written one: else what is sent waits for writes.
 const WRITES_BEHIND: f64 = 0.9;
 
-/// Sizes of the system writes.
-fn writes_of(workload: &Workload) -> Vec<u32> {
-    match workload {
-        Workload::Greedy { write, .. } => vec![*write],
-        other => writes(other).0,
-    }
-}
-
 /// Transfers of one connection that are confirmed: the formulas know no others.
 fn covered(traffic: &Traffic, name: &str) -> Result<(), String> {
     if !is_bulk(traffic) {
@@ -163,7 +155,7 @@ fn covered(traffic: &Traffic, name: &str) -> Result<(), String> {
 
 /// Writes that fill their units: the formulas know units of one size.
 fn fills_units(workload: &Workload, shape: Shape, name: &str) -> Result<(), String> {
-    match writes_of(workload).into_iter().find(|write| write % shape.unit != 0) {
+    match writes(workload).0.into_iter().find(|write| write % shape.unit != 0) {
         None => Ok(()),
         Some(write) => Err(format!(
             "writes of {write} bytes, which do not fill the {} bytes that {name} sends at once",
@@ -488,8 +480,5 @@ fn amount(
     rate: Throughput,
     interval: Span,
 ) -> (u64, What, Terms) {
-    let bytes = u128::from(rate.millibytes_per_second()) * u128::from(interval.as_nanos())
-        / (1_000 * SECOND);
-    let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-    (bytes, What::Amount, before(flow, formula, interval))
+    (rate.bytes_in(interval), What::Amount, before(flow, formula, interval))
 }

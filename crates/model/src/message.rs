@@ -45,6 +45,20 @@ impl Terms {
         self.0.iter().map(Term::span).sum()
     }
 
+    /// The same in a time of so much: each term has its share of it.
+    pub fn lasting(mut self, time: Span) -> Terms {
+        let (total, mut left) = (self.total(), time);
+        let last = self.0.len().saturating_sub(1);
+        for (index, term) in self.0.iter_mut().enumerate() {
+            let part = time.scaled(term.span().as_nanos(), total.as_nanos().max(1));
+            let part = if index == last { left } else { part };
+            left = left.saturating_sub(part);
+            term.value = Figure::Time(part);
+            term.numbers += &format!(", {:.1} times", time.as_secs_f64() / total.as_secs_f64());
+        }
+        self
+    }
+
     /// The mean of what several flows take: of each term at each place, over all flows.
     pub fn mean(of: Vec<Terms>) -> Terms {
         let count = of.len().max(1) as u64;

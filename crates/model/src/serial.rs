@@ -4,6 +4,7 @@ use crate::formula::general::utilisation_ppm;
 use crate::group::{Group, stage_name};
 use crate::share::Grant;
 use crate::talk::Talk;
+use crate::throughput::Throughput;
 use crate::transfer::Cycle;
 use crate::way::Resource;
 use std::collections::BTreeMap;
@@ -103,6 +104,11 @@ pub(crate) fn note(
     };
     let writes = match &traffic.workload {
         Workload::TimedTransfer { .. } => 1,
+        Workload::Greedy { .. } => {
+            let range = known.of(traffic, talk, known.figure, 1)?;
+            let [most, least] = range.map(|span| Throughput::over(cycle.claim.bytes, span));
+            return Some(told(network, traffic, talk, [least, most]));
+        }
         Workload::Bulk { bytes, .. } | Workload::Push { bytes, .. } => {
             bytes.bytes().div_ceil(cycle.claim.bytes.max(1))
         }
@@ -132,10 +138,12 @@ pub(crate) fn told<T: Display>(
     Note::of_traffic(&traffic.name, NoteKind::Assumed, text)
 }
 
-/// Whether the traffic counts its writes alone, and answers do not wait for the reader.
+/// Whether the traffic counts its writes, or what comes to the far host, and answers do not wait for the reader.
 pub(crate) fn only_writes(traffic: &Traffic, talk: &Talk<'_>) -> bool {
     let waits = talk.to.0.interface.echo == Echo::Consumption && !talk.speech.of_host;
-    matches!(traffic.workload, Workload::TimedTransfer { .. }) && !waits
+    let counts =
+        matches!(traffic.workload, Workload::TimedTransfer { .. } | Workload::Greedy { .. });
+    counts && !waits
 }
 
 /// Whether besides a board takes in what the reader has not: the writes do not wait for its processor at all.

@@ -44,6 +44,12 @@ impl Throughput {
         self.0 / 1_000
     }
 
+    /// The bytes that pass in `span`, rounded down.
+    pub fn bytes_in(self, span: Span) -> u64 {
+        let bytes = u128::from(self.0) * u128::from(span.as_nanos()) / (1_000 * SECOND);
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+
     /// The time in which `bytes` pass, rounded down; the longest span if nothing passes.
     pub fn time_for(self, bytes: u64) -> Span {
         let scaled = u128::from(bytes) * 1_000 * SECOND;

@@ -242,11 +242,7 @@ pub(super) fn unmarked(
 
 /// User bytes of each system write, one size after the other.
 pub(crate) fn writes_of(workload: &Workload) -> Vec<u64> {
-    let sizes = match workload {
-        Workload::Greedy { write, .. } => vec![*write],
-        other => writes(other).0,
-    };
-    sizes.into_iter().map(|write| u64::from(write).max(1)).collect()
+    writes(workload).0.into_iter().map(|write| u64::from(write).max(1)).collect()
 }
 
 /// How an application's bytes become segments.

@@ -42,8 +42,6 @@ impl Meter {
     /// One of them: the bytes that it holds in the mean, and its time.
     pub fn amount(&self, flow: &Greedy<'_>, share: &Share) -> (u64, What, Terms) {
         let sending = self.interval.scaled((self.part * BILLION) as u64, BILLION as u64);
-        let bytes = u128::from(share.rate.millibytes_per_second()) * u128::from(sending.as_nanos())
-            / (1_000 * crate::throughput::SECOND);
         let mut terms = waiting(flow, share, sending);
         if sending < self.interval {
             let place = window_place(flow.flow.there.from.0);
@@ -55,7 +53,7 @@ impl Meter {
             let numbers = format!("{:.1} % are carried", 100.0 * self.part);
             terms.add(name, &place, Cause::Window, self.interval - sending, numbers);
         }
-        (u64::try_from(bytes).unwrap_or(u64::MAX), What::Amount, terms)
+        (share.rate.bytes_in(sending), What::Amount, terms)
     }
 
     /// What is to be said of a warm-up that is too short.

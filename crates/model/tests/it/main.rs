@@ -17,6 +17,7 @@ mod published_lambert1987;
 mod published_vandewater1988;
 mod queues;
 mod small_transfers;
+mod takers;
 mod tcp;
 mod totals;
 mod transfers;
