@@ -407,7 +407,7 @@ fn crowding(network: &Network<'_>, group: &Group<'_>, first: usize) -> Vec<Note>
     let queue = queue.map_or(Span::ZERO, |standing| standing.time);
     let early = flow.there.asks_early(cycle.block, queue, "the throughput is an upper bound");
     let traffic = &network.scenario().traffic[flow.traffic].name;
-    let texts = early.into_iter().chain(group.bursts(network, first));
+    let texts = early.into_iter().chain(group.left_out(network, first));
     texts.map(|text| Note::of_traffic(traffic, NoteKind::Assumed, text)).collect()
 }
 

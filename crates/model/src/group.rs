@@ -98,9 +98,7 @@ impl<'a> Group<'a> {
                 sizes.push(write);
             }
         }
-        let cycles = cycles(network, &flows, &sizes);
-        let claims: Vec<_> = cycles.iter().map(|cycle| cycle.claim.clone()).collect();
-        let grants = fill(&claims);
+        let (cycles, grants) = filled(network, &flows, &sizes);
         let group = Group { flows, cycles, grants, queues: RefCell::default() };
         group.check(network).map_or(Ok(()), Err)?;
         let windows = group.windows();
@@ -129,11 +127,7 @@ impl<'a> Group<'a> {
 
     /// The stages that limit some flow.
     fn full_stages(&self) -> BTreeSet<Resource> {
-        let limits = self.grants.iter().filter_map(|grant| match grant.limit {
-            Limit::Stage(resource, _) => Some(resource),
-            Limit::Own => None,
-        });
-        limits.collect()
+        full_stages(&self.grants)
     }
 
     /// Whether a flow crosses a full stage besides the one that limits it.
@@ -287,9 +281,15 @@ impl<'a> Group<'a> {
         self.cycles.iter().any(|cycle| cycle.claim.demands.contains_key(&resource))
     }
 
-    /// What the formulas leave out of lines on a flow's way that are not full: bursts of the windows of all flows there
+    /// What the formulas leave out of a flow's lines.
+    pub fn left_out(&self, network: &Network<'_>, index: usize) -> Vec<String> {
+        let in_step = self.in_step(network, index);
+        in_step.into_iter().chain(self.bursts(network, index)).collect()
+    }
+
+    /// What they leave out of lines on its way that are not full: bursts of the windows of all flows there
     /// may overflow the queue, or its discipline drop some of them.
-    pub fn bursts(&self, network: &Network<'_>, index: usize) -> Vec<String> {
+    fn bursts(&self, network: &Network<'_>, index: usize) -> Vec<String> {
         let full = self.full_stages();
         let stages = self.flows[index].there.way.stages.iter().map(|stage| stage.resource);
         stages
@@ -301,6 +301,28 @@ impl<'a> Group<'a> {
     fn burst(&self, network: &Network<'_>, resource: Resource) -> Option<String> {
         let windows = self.across(resource).into_iter().filter_map(|index| self.under_way(index));
         burst(network, resource, windows.sum(), self.least_packet(resource))
+    }
+
+    /// What they leave out of windows that are served in turns: those that begin together end together, and the line is idle
+    /// while all of them wait for answers. A window of k blocks then takes N s + z.
+    fn in_step(&self, network: &Network<'_>, index: usize) -> Option<String> {
+        let (flow, cycle, grant) = (&self.flows[index], &self.cycles[index], self.grants[index]);
+        let told = grant.cycle.scaled(flow.there.speech.outstanding?.into(), cycle.blocks.max(1));
+        let answered = flow.there.block(cycle.block).answered;
+        let longest = flow.there.way.stages.iter().filter_map(|stage| {
+            let Resource::Line(link, reversed) = stage.resource else { return None };
+            line(network, link, reversed).discipline.assumptions().quantum()?;
+            let own = cycle.claim.demands.get(&stage.resource)?.scaled(1, cycle.blocks.max(1));
+            let others = self.across(stage.resource).len().saturating_sub(1) as u64;
+            Some(answered + own.scaled(others, 1))
+        });
+        let less = 1.0 - told.as_secs_f64() / longest.max()?.as_secs_f64();
+        (less > IN_STEP).then(|| {
+            format!(
+                "windows that are served in turns may end together, and the line is idle until the answers come: the throughput may be lower, by up to {:.0} %",
+                100.0 * less
+            )
+        })
     }
 
     /// The busy share of a stage in parts per million.
@@ -391,8 +413,41 @@ fn only_write(network: &Network<'_>, traffic: usize) -> Result<u32, String> {
     }
 }
 
-/// The cycles of flows, each in its turn on the lines that it shares.
-fn cycles(network: &Network<'_>, flows: &[Flow<'_>], sizes: &[u32]) -> Vec<Cycle> {
+/// The share by which a throughput may be lower without a word, if windows end together.
+const IN_STEP: f64 = 0.03;
+
+/// The stages that limit some of those who have this.
+fn full_stages(grants: &[Grant]) -> BTreeSet<Resource> {
+    let limits = grants.iter().filter_map(|grant| match grant.limit {
+        Limit::Stage(resource, _) => Some(resource),
+        Limit::Own => None,
+    });
+    limits.collect()
+}
+
+/// The cycles of flows, and what they get. Where a line that cuts packets at the end of turns is full a turn goes on from one block
+/// to the next.
+fn filled(network: &Network<'_>, flows: &[Flow<'_>], sizes: &[u32]) -> (Vec<Cycle>, Vec<Grant>) {
+    let filled = |full: &BTreeSet<Resource>| {
+        let cycles = cycles(network, flows, sizes, full);
+        let claims: Vec<_> = cycles.iter().map(|cycle| cycle.claim.clone()).collect();
+        let grants = fill(&claims);
+        (cycles, grants)
+    };
+    let found = filled(&BTreeSet::new());
+    let stages = flows.iter().flat_map(|flow| &flow.there.way.stages);
+    let cutting = stages.filter(|stage| stage.cut.is_some()).map(|stage| stage.resource);
+    let cutting = &full_stages(&found.1) & &cutting.collect();
+    if cutting.is_empty() { found } else { filled(&cutting) }
+}
+
+/// The cycles of flows, each in its turn on the lines that it shares, behind blocks that wait at those that are `full`.
+fn cycles(
+    network: &Network<'_>,
+    flows: &[Flow<'_>],
+    sizes: &[u32],
+    full: &BTreeSet<Resource>,
+) -> Vec<Cycle> {
     let mut users: BTreeMap<Resource, u64> = BTreeMap::new();
     for stage in flows.iter().flat_map(|flow| &flow.there.way.stages) {
         *users.entry(stage.resource).or_default() += 1;
@@ -409,7 +464,8 @@ fn cycles(network: &Network<'_>, flows: &[Flow<'_>], sizes: &[u32]) -> Vec<Cycle
         Written { bytes, store: writes(workload).1, ends }
     };
     let both = flows.iter().zip(sizes);
-    both.map(|(flow, write)| cycle(&flow.there, written(flow, write), turns)).collect()
+    let full = |resource| full.contains(&resource);
+    both.map(|(flow, write)| cycle(&flow.there, written(flow, write), turns, full)).collect()
 }
 
 /// A stage's name in notes.

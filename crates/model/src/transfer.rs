@@ -43,16 +43,17 @@ pub(crate) struct Cycle {
     pub blocks: u64,
 }
 
-/// `turns` says for a line shared in turns how many bytes of one channel it sends at a time.
+/// `turns` says for a line shared in turns how many bytes of one channel it sends at a time, `full` whether blocks wait there.
 pub(crate) fn cycle(
     talk: &Talk<'_>,
     written: Written,
     turns: impl Fn(Resource) -> Option<u32>,
+    full: impl Fn(Resource) -> bool,
 ) -> Cycle {
     let requests = talk.speech.requests(written.bytes, &talk.from.0.interface.split);
     let all: Vec<u32> = requests.iter().flatten().copied().collect();
     let calls = calls(talk, written, all.len() as u64);
-    let demands = demands(talk, (written, calls), &requests, turns);
+    let demands = demands(talk, (written, calls), &requests, (turns, full));
     let (window, reads) = window(talk, &all);
     let window = window + reads + alone(talk, written.bytes, &all);
     let requests = request_time(talk, &requests);
@@ -110,7 +111,7 @@ fn demands(
     talk: &Talk<'_>,
     (written, calls): (Written, Span),
     requests: &[Vec<u32>],
-    turns: impl Fn(Resource) -> Option<u32>,
+    (turns, full): (impl Fn(Resource) -> Option<u32>, impl Fn(Resource) -> bool),
 ) -> BTreeMap<Resource, Span> {
     let mut demands: BTreeMap<Resource, Span> = BTreeMap::new();
     let mut add = |resource, span: Span| {
@@ -126,9 +127,11 @@ fn demands(
     for (data, count) in sizes {
         let mut each = talk.demands(data);
         for stage in &talk.way.stages {
+            let packets = talk.speech.packets(data);
             if let Some(piece) = turns(stage.resource) {
-                let span = stage.busy_in_turns(&talk.speech.packets(data), piece);
-                each.insert(stage.resource, span);
+                each.insert(stage.resource, stage.busy_in_turns(&packets, piece));
+            } else if stage.cut.is_some() && full(stage.resource) {
+                each.insert(stage.resource, stage.busy_in_queue(&packets));
             }
         }
         each.into_iter().for_each(|(resource, span)| add(resource, span.scaled(count, 1)));

@@ -1,5 +1,7 @@
 //! A way through the network as a chain of stages, each of which sends one packet at a time.
 
+mod server;
+
 use crate::bucket::Bucket;
 use crate::formula::general::{bit_time, round_robin_wait};
 use crate::formula::rounds::pieces;
@@ -7,7 +9,7 @@ use crate::medium::{self, Channel};
 use crate::shaper;
 use crate::speech::Packet;
 use crate::talk::protocol_place;
-use crate::throughput::SECOND;
+use server::Server;
 use trunkline_core::{Channel as ChannelNumber, Rate, Span};
 use trunkline_path::medium::PortLine;
 use trunkline_path::{Framer, Framing, LinkSpec, Piece, TrunkProcessor};
@@ -104,20 +106,6 @@ enum Kind {
 #[derive(Debug, Clone)]
 pub(crate) struct Way {
     pub stages: Vec<Stage>,
-}
-
-/// The time at which packets leave a stage, and what is open there.
-struct Server {
-    framer: Framer,
-    free: Option<Span>,
-    bucket: Option<Bucket>,
-    /// When that is full, if nothing comes.
-    full: Span,
-    /// Part of a nanosecond by which the last packet ended later.
-    remainder: u128,
-    /// Whether the pieces are of two channels in turn, and whose the next one is.
-    beside: bool,
-    channel: u64,
 }
 
 /// The direction of a link that a way crosses.
@@ -366,12 +354,22 @@ impl Stage {
 
     /// The same for `blocks` blocks: of a fast line a block's own time in whole nanoseconds is too coarse.
     pub fn busy_for(&self, packets: &[Packet], blocks: u64) -> Span {
+        self.back_to_back(packets, blocks, false)
+    }
+
+    /// The same if the blocks wait in its queue: a turn goes on from one block to the next, and ends in the middle of a packet.
+    pub fn busy_in_queue(&self, packets: &[Packet]) -> Span {
+        self.back_to_back(packets, 1, true)
+    }
+
+    fn back_to_back(&self, packets: &[Packet], blocks: u64, queued: bool) -> Span {
         const BLOCKS: u64 = 64;
-        let mut server = Server { beside: self.beside, bucket: None, ..Server::new(self) };
+        let mut server = Server::back_to_back(self);
         let mut end = Span::ZERO;
         for _ in 0..BLOCKS {
+            let ready = if queued { Span::ZERO } else { end };
             for (_, packet, last) in burst(packets) {
-                end = server.serve(self, Span::ZERO, packet, last);
+                end = server.serve(self, ready, packet, last);
             }
         }
         let turns = self.turns.map_or(Span::ZERO, |turns| turns.wait(packets));
@@ -402,90 +400,5 @@ impl Stage {
             framer.line_bits(Piece { channel, bytes, controls, last: true }, mixed)
         });
         bit_time(bits.sum(), rate, framing)
-    }
-}
-
-impl Server {
-    fn new(stage: &Stage) -> Server {
-        let framing = match stage.kind {
-            Kind::Line(_, framing) => framing,
-            _ => Framing::None,
-        };
-        let framer = Framer::new(framing);
-        let (bucket, full) = (stage.bucket, Span::ZERO);
-        Server { framer, free: None, bucket, full, remainder: 0, beside: false, channel: 0 }
-    }
-
-    /// When a packet that is there at `ready` has left.
-    fn serve(&mut self, stage: &Stage, ready: Span, packet: Packet, last: bool) -> Span {
-        let ready = self.tokens(ready, packet);
-        let follows = self.free.is_some_and(|free| free >= ready);
-        let start = self.free.map_or(ready, |free| free.max(ready));
-        if !follows {
-            self.remainder = 0;
-        }
-        let own = self.own(stage, packet, last, follows);
-        let end = start + own;
-        // Its earlier visits are made by packets behind it, before they come here.
-        self.free = Some(end + own.scaled(stage.before, 1));
-        end
-    }
-
-    /// When a packet that is there at `ready` has left the bucket, if there is one. Tokens are taken when the line is free.
-    fn tokens(&mut self, ready: Span, packet: Packet) -> Span {
-        let Some(bucket) = self.bucket else { return ready };
-        let there = self.free.map_or(ready, |free| free.max(ready));
-        let (start, full) = bucket.pass(self.full, there, packet.bytes);
-        self.full = full;
-        if start > there { start } else { ready }
-    }
-
-    /// The bits of a packet on the line, in as many pieces as the discipline makes of it.
-    fn bits(&mut self, packet: Packet, cut: Option<u32>, follows: bool) -> u64 {
-        let pieces = pieces(packet.bytes, cut.unwrap_or(u32::MAX));
-        let count = pieces.len();
-        let bits = pieces.into_iter().enumerate().map(|(index, bytes)| {
-            let last = index + 1 == count;
-            let controls = if last { packet.controls } else { 0 };
-            let channel = ChannelNumber(self.channel);
-            self.channel ^= u64::from(self.beside);
-            let piece = Piece { channel, bytes, controls, last };
-            self.framer.line_bits(piece, follows || index > 0)
-        });
-        bits.sum()
-    }
-
-    fn own(&mut self, stage: &Stage, packet: Packet, last: bool, follows: bool) -> Span {
-        match stage.kind {
-            Kind::Line(None, _) => Span::ZERO,
-            Kind::Line(Some(rate), framing) => {
-                let bits = self.bits(packet, stage.cut, follows);
-                let (carrying, whole) = framing.line_share();
-                let per = u128::from(rate.bits_per_second()) * u128::from(carrying);
-                let exact = u128::from(bits) * SECOND * u128::from(whole) + self.remainder;
-                self.remainder = exact % per;
-                Span::from_nanos(u64::try_from(exact / per).unwrap_or(u64::MAX))
-            }
-            Kind::Backplane(rate) => {
-                let crossings = u64::from(packet.bytes.div_ceil(BACKPLANE_DATA).max(1));
-                bit_time(crossings * BACKPLANE_BITS, rate, Framing::None)
-            }
-            Kind::TrunkIn(board) => {
-                let crossings = u64::from(packet.bytes.div_ceil(BACKPLANE_DATA));
-                let envelopes = u64::from(packet.bytes) + crossings * BACKPLANE_CHANNEL;
-                Span::from_nanos(envelopes * board.input_per_byte.as_picos() / 1_000)
-            }
-            Kind::TrunkOut(board) => {
-                let picos = u64::from(packet.bytes) * board.output_per_byte.as_picos();
-                Span::from_nanos(picos / 1_000)
-            }
-            Kind::Channel(channel) => channel.own(packet),
-            // Controls cost the interface something else, which is counted with the answer.
-            Kind::Intake(_) if packet.is_control => Span::ZERO,
-            Kind::Intake(cost) => {
-                let bytes = cost.per_byte.scaled(u64::from(packet.bytes), 1);
-                if last { bytes + cost.fixed } else { bytes }
-            }
-        }
     }
 }

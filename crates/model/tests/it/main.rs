@@ -21,5 +21,6 @@ mod takers;
 mod tcp;
 mod totals;
 mod transfers;
+mod turns;
 mod when;
 mod windows;
