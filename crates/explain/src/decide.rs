@@ -110,6 +110,20 @@ mod tests {
         Relaxed { constraint, place, now, steps: Vec::new(), saved, certain }
     }
 
+    /// If nothing arrives, whatever lets some arrive saves the whole time.
+    #[test]
+    fn of_what_brings_something_instead_of_nothing_the_most_binds() {
+        let brings = |constraint, rate| {
+            let figure = Figure { bytes_per_second: rate, ..Figure::NOTHING };
+            let step = Bought { to: String::new(), figure, saved: 1.0 };
+            Relaxed { steps: vec![step], ..relaxed(constraint, 1.0, true) }
+        };
+        let list = [brings(Constraint::Window, 1e3), brings(Constraint::Rate, 3e3)];
+        assert_eq!(binding(&list, &[]), Binding::One(Constraint::Rate));
+        let list = [brings(Constraint::Window, 2.9e3), brings(Constraint::Rate, 3e3)];
+        assert_eq!(binding(&list, &[]), Binding::One(Constraint::Window));
+    }
+
     #[test]
     fn what_chance_may_have_made_is_told_before_nothing() {
         let loss = relaxed(Constraint::Loss, 0.86, false);

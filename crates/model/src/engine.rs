@@ -12,7 +12,7 @@ use crate::share::{Grant, Limit};
 use crate::speech::Packet;
 use crate::tcp::Joins;
 use crate::throughput::Throughput;
-use crate::transfer::{Whole, interval_terms, limit_terms, whole_terms};
+use crate::transfer::{interval_terms, limit_terms, whole, whole_terms};
 use crate::way::{Resource, line_name};
 use crate::when::heeded;
 use crate::{lap, listed, paced, run, serial, tcp};
@@ -20,9 +20,6 @@ use trunkline_core::Span;
 use trunkline_engine::{Engine, EngineError, EngineName, Note, NoteKind, Pace, Run};
 use trunkline_scenario::{Network, NetworkError, Reply, Scenario, Traffic, Transport, Workload};
 use trunkline_transport::WAITING;
-
-/// User bytes by which a sink answers the empty message at a transfer's end.
-const CONFIRMATION: u32 = 4;
 
 /// The engine of closed formulas.
 #[derive(Debug, Clone, Copy, Default)]
@@ -357,6 +354,9 @@ fn transfer(
         true => group.without(first, Resource::Processor(flow.there.to.1)),
         false => (cycle.clone(), grant),
     };
+    // What a greedy flow has is what comes, read or not.
+    let greedy = traffic.workload.is_greedy();
+    let (cycle, grant) = if greedy { (&own, served) } else { (cycle, grant) };
     let rate = Throughput::over(cycle.claim.bytes, grant.cycle);
     let (what, size, terms) = match (whole(&traffic.workload), &traffic.workload) {
         (Some(whole), _) => {
@@ -364,8 +364,7 @@ fn transfer(
             (What::Transfer, whole.bytes, terms)
         }
         (None, Workload::Greedy { interval, .. }) => {
-            let terms = interval_terms(&flow.there, &own, served).lasting(*interval);
-            let rate = Throughput::over(cycle.claim.bytes, served.cycle);
+            let terms = interval_terms(&flow.there, cycle, grant).lasting(*interval);
             (What::Amount, rate.bytes_in(*interval), terms)
         }
         _ => (What::Interval, cycle.claim.bytes, interval_terms(&flow.there, &own, served)),
@@ -459,21 +458,6 @@ fn standing(
     };
     let value = Figure::Time(standing.time);
     list.push(prediction(traffic, standing.windows, What::StandingQueue, value, vec![term]));
-}
-
-/// A transfer that ends by itself.
-fn whole(workload: &Workload) -> Option<Whole> {
-    match workload {
-        Workload::Bulk { bytes, confirm, .. } => Some(Whole {
-            bytes: bytes.bytes(),
-            store: Span::ZERO,
-            answer: confirm.then_some(CONFIRMATION),
-        }),
-        Workload::Push { bytes, store, .. } => {
-            Some(Whole { bytes: bytes.bytes(), store: *store, answer: Some(CONFIRMATION) })
-        }
-        _ => None,
-    }
 }
 
 fn prediction(

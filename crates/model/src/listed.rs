@@ -12,7 +12,7 @@ use crate::shaper;
 use crate::speech::Packet;
 use crate::talk::{TOGETHER, Talk, processor_place, window_place};
 use crate::throughput::Throughput;
-use crate::transfer::{beside, filling};
+use crate::transfer::{CONFIRMATION, beside, filling};
 use crate::units::{Course, answered};
 use crate::way::{Resource, Way, burst, line, line_name};
 use std::collections::BTreeMap;
@@ -23,9 +23,6 @@ use trunkline_path::impairment::LossModel;
 use trunkline_scenario::{Crossing, Host, Listed, Network, ProtocolPlace, Traffic, Workload};
 use trunkline_transport::WAITING;
 use trunkline_transport::protocol::{Circumstances, Formula, Shape};
-
-/// User bytes by which the receiver confirms a transfer.
-const CONFIRMATION: u32 = 4;
 
 /// The greatest rate over the least from which on it is told that waits for slots decide.
 const TOLD: f64 = 1.01;

@@ -9,6 +9,7 @@ use crate::talk::{Talk, processor_place, request_place, window_place};
 use crate::way::{Resource, burst};
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span};
+use trunkline_scenario::Workload;
 
 const LIMITS: &str = "Vande Water 1988 eq. 8 and §3.7.2";
 const LINE: &str = "Hawley 1989 §2.1, Vande Water 1988 eq. 2";
@@ -128,11 +129,13 @@ fn demands(
         let mut each = talk.demands(data);
         for stage in &talk.way.stages {
             let packets = talk.speech.packets(data);
-            if let Some(piece) = turns(stage.resource) {
-                each.insert(stage.resource, stage.busy_in_turns(&packets, piece));
-            } else if stage.cut.is_some() && full(stage.resource) {
-                each.insert(stage.resource, stage.busy_in_queue(&packets));
-            }
+            // A turn ends with a block behind which none of its channel waits.
+            let several = talk.speech.outstanding.is_none_or(|blocks| blocks > 1);
+            let waits = several && stage.cut.is_some() && full(stage.resource);
+            let in_turns =
+                turns(stage.resource).and_then(|piece| stage.busy_in_turns(&packets, piece));
+            let busy = in_turns.or_else(|| waits.then(|| stage.busy_in_queue(&packets)));
+            busy.map(|span| each.insert(stage.resource, span));
         }
         each.into_iter().for_each(|(resource, span)| add(resource, span.scaled(count, 1)));
     }
@@ -193,6 +196,9 @@ fn times_terms(talk: &Talk<'_>, cycle: &Cycle, grant: Grant, writes: u64) -> Ter
     terms
 }
 
+/// User bytes by which the receiver confirms a transfer.
+pub(crate) const CONFIRMATION: u32 = 4;
+
 /// A whole transfer's terms.
 pub(crate) struct Whole {
     /// User bytes of the transfer.
@@ -201,6 +207,21 @@ pub(crate) struct Whole {
     pub store: Span,
     /// The answer at the end, if there is one, with its direction.
     pub answer: Option<u32>,
+}
+
+/// A transfer that ends by itself.
+pub(crate) fn whole(workload: &Workload) -> Option<Whole> {
+    match workload {
+        Workload::Bulk { bytes, confirm, .. } => Some(Whole {
+            bytes: bytes.bytes(),
+            store: Span::ZERO,
+            answer: confirm.then_some(CONFIRMATION),
+        }),
+        Workload::Push { bytes, store, .. } => {
+            Some(Whole { bytes: bytes.bytes(), store: *store, answer: Some(CONFIRMATION) })
+        }
+        _ => None,
+    }
 }
 
 /// The writes of a transfer of `bytes`, and whether blocks are left whose answers are not waited for. A last, partial write

@@ -381,13 +381,13 @@ impl Stage {
     }
 
     /// What a block of `packets` keeps the line busy for where other channels are served in between,
-    /// `piece` bytes of one channel at a time.
-    pub fn busy_in_turns(&self, packets: &[Packet], piece: u32) -> Span {
-        let Kind::Line(Some(rate), framing) = self.kind else { return self.busy(packets) };
+    /// `piece` bytes of one channel at a time. `None` if no piece shares a frame with another.
+    pub fn busy_in_turns(&self, packets: &[Packet], piece: u32) -> Option<Span> {
+        let Kind::Line(Some(rate), framing) = self.kind else { return None };
         let (frame, mixed) = match framing {
             Framing::T1Lapd { frame } => (frame, false),
             Framing::T1Mixed { frame } => (frame, true),
-            _ => return self.busy(packets),
+            _ => return None,
         };
         let bytes: u32 = packets.iter().map(|packet| packet.bytes).sum();
         let mut controls: u32 = packets.iter().map(|packet| packet.controls).sum();
@@ -399,6 +399,6 @@ impl Stage {
             let controls = std::mem::take(&mut controls);
             framer.line_bits(Piece { channel, bytes, controls, last: true }, mixed)
         });
-        bit_time(bits.sum(), rate, framing)
+        Some(bit_time(bits.sum(), rate, framing))
     }
 }

@@ -12,12 +12,11 @@ use crate::group::writes;
 use crate::message::{Terms, behind_answers, one_way, slowest};
 use crate::prediction::What;
 use crate::talk::{processor_place, window_place};
+use crate::transfer::CONFIRMATION;
 use crate::way::Resource;
 use trunkline_core::{Cause, Span};
 use trunkline_scenario::{Network, Workload};
 
-/// User bytes by which the receiver confirms a transfer.
-const CONFIRMATION: u32 = 4;
 pub(super) const SLOW_START: &str = "RFC 5681 §3.1; Cardwell, Savage, Anderson 2000 §2.2";
 
 /// What was on the way before a transfer.

@@ -22,9 +22,9 @@ pub(super) struct Server {
     /// Whether the pieces are of two channels in turn, and whose the next one is.
     beside: bool,
     channel: u64,
-    /// What is left of the turn of the channel, and when the last piece was taken out of the queue: what was there by then goes on
-    /// with that turn.
+    /// What is left of the channel's turn.
     left: u32,
+    /// When the last piece was taken out of the queue: what was there before goes on with that turn.
     taken: Option<Span>,
     /// The bits of the last packet's last piece, and of all its pieces.
     last: (u64, u64),
@@ -81,29 +81,30 @@ impl Server {
     fn bits(&mut self, packet: Packet, cut: Option<u32>, follows: bool) -> u64 {
         let pieces = self.pieces(packet.bytes, cut);
         let count = pieces.len();
-        let bits = pieces.into_iter().enumerate().map(|(index, bytes)| {
+        let (mut all, mut own) = (0, 0);
+        for (index, bytes) in pieces.into_iter().enumerate() {
             let last = index + 1 == count;
             let controls = if last { packet.controls } else { 0 };
             let channel = ChannelNumber(self.channel);
             self.channel ^= u64::from(self.beside);
             let piece = Piece { channel, bytes, controls, last };
-            self.framer.line_bits(piece, follows || index > 0)
-        });
-        let bits: Vec<u64> = bits.collect();
-        let all = bits.iter().sum();
-        self.last = (bits.last().copied().unwrap_or(all), all);
+            own = self.framer.line_bits(piece, follows || index > 0);
+            all += own;
+        }
+        self.last = (own, all);
         all
     }
 
     /// What a discipline makes of a packet that cuts at the end of a turn: the first piece has what is left of one.
     fn pieces(&mut self, bytes: u32, turn: Option<u32>) -> Vec<u32> {
         let Some(turn) = turn.map(|turn| turn.max(1)) else { return vec![bytes] };
-        let first = bytes.min(if self.left == 0 { turn } else { self.left });
-        let mut list = vec![first];
-        list.extend((bytes > first).then(|| pieces(bytes - first, turn)).into_iter().flatten());
-        let before = if self.left == 0 { turn } else { self.left };
+        let room = if self.left == 0 { turn } else { self.left };
+        let mut list = vec![bytes.min(room)];
+        if bytes > room {
+            list.extend(pieces(bytes - room, turn));
+        }
         self.left = match list.as_slice() {
-            [only] => before - only,
+            [only] => room - only,
             [.., last] => turn - last,
             [] => 0,
         };
