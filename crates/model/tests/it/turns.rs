@@ -34,7 +34,6 @@ fn packets_that_turns_cut_have_frames_for_each_piece() {
             // Several on a T1 take each quantum to have trunk frames of its own, as a note tells.
             if framing != "t1-lapd" {
                 traffics.push(("block = 64, outstanding = 5 }\ncount = 3 #", 64));
-                traffics.push(("block = 64, outstanding = 1 }\ncount = 3 #", 64));
             }
             for (urp, write) in traffics {
                 let discipline = format!("{{ kind = \"{kind}\", quantum = {quantum} }}");
