@@ -140,6 +140,8 @@ impl Hosts {
             settle(self.near(), &near_device, near, (beyond, far_mac))?;
             settle(self.far(index), &far_device, beyond, (near, near_mac))?;
         }
+        self.near().add_device_route(&near_device, groups(), index as u32)?;
+        self.far(index).add_device_route(&far_device, groups(), 0)?;
         Ok(())
     }
 }
@@ -154,6 +156,12 @@ fn settle(
 ) -> Result<(), LabError> {
     namespace.add_address(device, net(own, prefix(own)))?;
     namespace.add_neighbour(device, peer, peer_mac)
+}
+
+/// All multicast groups of IPv4. Without a route of their own they would lead to the world outside, or nowhere; those of
+/// IPv6 lead to the neighbours by themselves.
+fn groups() -> IpNet {
+    net(Ipv4Addr::new(224, 0, 0, 0).into(), 4)
 }
 
 /// The prefix of a path's network.

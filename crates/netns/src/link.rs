@@ -235,6 +235,28 @@ impl Namespace {
         self.add_route(IpNet::everything(gateway), gateway)
     }
 
+    /// Sends what is for `destination` out of the device `name`, to whoever is behind it. Of several devices for one
+    /// destination the one with the least `metric` counts.
+    ///
+    /// # Errors
+    /// If there is no such device, or a route to `destination` with this metric already.
+    pub fn add_device_route(
+        &self,
+        name: &str,
+        destination: IpNet,
+        metric: u32,
+    ) -> Result<(), LabError> {
+        let to = destination.network();
+        let mut header = route_header(family(to.address()), to.prefix());
+        header[ROUTE_SCOPE] = libc::RT_SCOPE_LINK;
+        let payload = Payload::new(&header)
+            .attr(libc::RTA_DST, &octets(to.address()))
+            .u32(libc::RTA_OIF, self.link(name)?.index)
+            .u32(libc::RTA_PRIORITY, metric);
+        let what = format!("add a route to {to} through {name}");
+        self.change(&what, libc::RTM_NEWROUTE, CREATE, &payload).map(drop)
+    }
+
     /// Sends what is for the address `to` out of the device `name`, from `source`. The other end is
     /// reached directly, with `metrics` for the protocols above.
     ///

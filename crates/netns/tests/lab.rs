@@ -196,6 +196,29 @@ fn routes_lead_through_a_router_in_both_families() {
 }
 
 #[test]
+fn a_group_is_reached_by_the_device_with_the_least_metric() {
+    let (Some((a, b)), Some(c)) = (joined(), namespace()) else { return };
+    create_veth(&End::new(&a, "tlc"), &End::new(&c, "tla"), 1400).unwrap();
+    a.add_address("tlc", "10.78.0.1/24".parse().unwrap()).unwrap();
+    c.add_address("tla", "10.78.0.2/24".parse().unwrap()).unwrap();
+    let groups = "224.0.0.0/4".parse().unwrap();
+    let group: IpAddr = "239.1.2.3".parse().unwrap();
+    let hear = |namespace: &Namespace, own: &str| {
+        let socket = bind(namespace, "0.0.0.0");
+        let IpAddr::V4(group) = group else { unreachable!() };
+        socket.join_multicast_v4(&group, &own.parse().unwrap()).unwrap();
+        socket
+    };
+    for (metric, device, far, heard) in [(7, "tlc", &c, "10.78.0.2"), (3, "tla", &b, "10.77.0.2")] {
+        a.add_device_route(device, groups, metric).unwrap();
+        let told = a.add_device_route(device, groups, metric);
+        assert!(told.is_err(), "{told:?}");
+        exchange(&bind(&a, "0.0.0.0"), &hear(far, heard), group);
+    }
+    assert!(matches!(a.add_device_route("tl-none", groups, 1), Err(LabError::NoDevice(_))));
+}
+
+#[test]
 fn offloads_are_off_and_come_back_exactly() {
     let Some((a, _b)) = joined() else { return };
     let before = a.offloads("tla").unwrap();

@@ -40,7 +40,7 @@ fn respond(mut client: TcpStream, body: &str) -> std::io::Result<()> {
 }
 
 /// Whether the kernel has IPv6.
-fn has_v6() -> bool {
+pub fn has_v6() -> bool {
     fs::exists("/proc/sys/net/ipv6").unwrap()
 }
 
