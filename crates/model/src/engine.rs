@@ -6,7 +6,7 @@ use crate::group::{Group, bursts_of, writes};
 use crate::known::Known;
 use crate::load::{Loaded, beside};
 use crate::medium::{self, conversation, phase_note};
-use crate::message::{asks_early, rounds_of};
+use crate::message::{asks_early, read_together, rounds_of, slots};
 use crate::prediction::{Figure, Prediction, Predictions, Term, What};
 use crate::share::{Grant, Limit};
 use crate::speech::Packet;
@@ -122,7 +122,9 @@ fn predict_traffic(
 ) -> Result<(), String> {
     let network = known.network;
     let traffic = &network.scenario().traffic[index];
-    if let Transport::Listed(protocol) = &*traffic.transport {
+    let messages_only =
+        matches!(traffic.workload, Workload::Interactive { .. } | Workload::TimedEcho { .. });
+    if let (Transport::Listed(protocol), false) = (&*traffic.transport, messages_only) {
         return listed::predict(network, index, protocol, list, notes);
     }
     match &traffic.workload {
@@ -180,10 +182,12 @@ fn messages(
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
     let traffic = &network.scenario().traffic[index];
-    let flow = bucket::opened(network, Flow::new(network, index, 0)?);
+    let largest = sizes.iter().copied().max().unwrap_or(0);
+    let most = [largest, sizes.iter().map(|&size| answer(size)).max().unwrap_or(0)];
+    let flow = Flow::new(network, index, 0)?.of_messages(network, most)?;
+    let flow = bucket::opened(network, flow);
     flow.uncovered_but_buckets(network).map_or(Ok(()), Err)?;
     let at_once = at_once(traffic);
-    let largest = sizes.iter().copied().max().unwrap_or(0);
     let window =
         medium::Window { flow: &flow, bytes: largest.into(), packet: largest, heeds_marks: false };
     medium::fits(network, &[window])?;
@@ -209,6 +213,9 @@ fn messages(
     let alone = others.is_empty() && traffic.count <= 1;
     let least = add(if alone { What::RoundTrip } else { What::UnloadedRoundTrip }, &flow, notes)?;
     notes.extend(behind_controls(traffic, &flow, least));
+    notes.extend(read_together(traffic, &flow, most, least));
+    let smallest = sizes.iter().copied().min().unwrap_or(0);
+    notes.extend(slots(traffic, &flow, (smallest, answer(smallest)), least));
     notes.extend(bursts(network, traffic, &flow, sizes, &answer));
     notes.extend(phase_note(traffic, &flow, least).filter(|_| !at_once));
     if alone {
@@ -251,10 +258,10 @@ pub(crate) fn overtaken(traffic: &Traffic, total: Span) -> bool {
 /// A note if what the protocol's own answers cost the hosts may be much of the shortest round trip: each end sends one and
 /// hears one, and a message may wait for both.
 fn behind_controls(traffic: &Traffic, flow: &Flow<'_>, least: Option<Span>) -> Option<Note> {
-    let wait = if flow.there.speech.answers() { flow.there.acknowledging() } else { Span::ZERO };
+    let wait = flow.there.speech.answer.map_or(Span::ZERO, |_| flow.there.acknowledging());
     let wait = wait.scaled(2, 1);
     (wait > least?.scaled(1, 20)).then(|| {
-        let text = format!("waits for the control costs of ECHOs at both ends are left out in part: a round trip may be up to {wait} longer");
+        let text = format!("waits for the control costs of the protocol's answers at both ends are left out in part: a round trip may be up to {wait} longer");
         Note::of_traffic(&traffic.name, NoteKind::Assumed, text)
     })
 }
@@ -382,7 +389,7 @@ fn transfer(
         ));
     }
     notes.extend(crowding(network, group, first));
-    notes.extend(medium::ends_note(traffic, flow, cycle.block, total));
+    notes.extend(medium::ends_note(traffic, flow, (cycle.block, flow.there.speech.answer), total));
     let held = WAITING + group.under_way(first).unwrap_or(0);
     notes.extend(short_test(traffic, held, cycle.claim.bytes, served.cycle));
     notes.extend(serial::note(network, group, first, (&own, served, total)));

@@ -58,6 +58,11 @@ impl<'a> Flow<'a> {
         })
     }
 
+    /// Both directions.
+    pub fn talks(&mut self) -> [&mut Talk<'a>; 2] {
+        [&mut self.there, &mut self.back]
+    }
+
     /// Every flow of a traffic.
     pub fn all(network: &'a Network<'a>, traffic: usize) -> Result<Vec<Flow<'a>>, String> {
         let count = network.scenario().traffic[traffic].count.max(1);

@@ -8,7 +8,7 @@
 use crate::bucket::{self, Held};
 use crate::flow::{Flow, alongside, is_bulk};
 use crate::message::Terms;
-use crate::speech::{Packet, Speech};
+use crate::speech::Packet;
 use crate::talk::Talk;
 use crate::way::Resource;
 use trunkline_core::{Cause, Span};
@@ -89,7 +89,7 @@ pub(crate) fn waits(
     let single = there.blocks.max(back.blocks) <= 1;
     let carried = single && lap.follows && !lap.apart;
     let alone = lap.acknowledgement.filter(|_| !carried);
-    let each = if flow.there.speech.answers() { Some(Speech::echo()) } else { alone };
+    let each = flow.there.speech.answer.or(alone);
     let loads = [there.with(back, each), back.with(there, each)];
     let period = match traffic.workload {
         Workload::Interactive { repeat: 1, ref sizes, .. } if sizes.len() == 1 => Span::MAX,

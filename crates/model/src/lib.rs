@@ -5,6 +5,7 @@
 //! term; [`predict`] makes a run of them, and [`Formulas`] is the engine that does so. All arithmetic is in
 //! integers, but for roots and powers in the laws of TCP, which a portable library takes.
 
+mod answered;
 mod bucket;
 mod engine;
 mod flow;

@@ -118,7 +118,7 @@ fn of_write(
     notes.extend(in_buffers.flatten().map(told));
     notes.extend(losses::last_again(&traffic.workload, formula, total).map(told));
     notes.extend(losses::vary(listed, &course, (what, total)).map(told));
-    notes.extend(medium::ends_note(traffic, flow, shape.unit, total));
+    notes.extend(medium::ends_note(traffic, flow, (shape.unit, Some(answer(shape))), total));
     notes.extend(course.range(network, traffic, (listed, flow), total));
     let held = WAITING + formula.ahead.saturating_mul(shape.unit.into());
     notes.extend(short_test(traffic, held, write.into(), rate.time_for(write.into())));
@@ -201,7 +201,7 @@ fn slots(listed: &Listed, flow: &Flow<'_>, path: &Circumstances) -> Option<Strin
 
 /// What `units` units and their answers ask of each stage.
 pub(crate) fn demands(flow: &Flow<'_>, shape: Shape, units: u64) -> BTreeMap<Resource, Span> {
-    flow.there.demands_with(shape.unit, units, shape.answers_each.then_some(answer(shape)))
+    flow.there.demands_with(shape.unit, units, shape.window.map(|_| answer(shape)))
 }
 
 pub(crate) fn answer(shape: Shape) -> Packet {
@@ -214,7 +214,7 @@ fn crowded(network: &Network<'_>, flow: &Flow<'_>, shape: Shape, together: u64) 
     let waiting = together.saturating_sub(1);
     let talk = &flow.there;
     let unit = Packet::plain(shape.unit + shape.header);
-    let back = shape.answers_each.then_some((&flow.back.way, answer(shape)));
+    let back = shape.window.map(|_| (&flow.back.way, answer(shape)));
     let mut slowest =
         talk.host_send(shape.unit).max(talk.board_send(shape.unit)).scaled(TOGETHER, 1);
     let ways = std::iter::once((&talk.way, unit)).chain(back);

@@ -5,7 +5,7 @@ use crate::formula::rounds;
 use crate::medium::{Course, answers_wait};
 use crate::prediction::{Figure, Term};
 use crate::schedule::{Blocks, Schedule};
-use crate::speech::{Packet, Speech};
+use crate::speech::Packet;
 use crate::talk::{Talk, processor_place, protocol_place, request_place, window_place};
 use crate::way::{Resource, Stage, Turns, Way, burst};
 use trunkline_core::{Cause, Span};
@@ -87,7 +87,7 @@ pub(crate) fn rounds_of(talk: &Talk<'_>, bytes: u32) -> Vec<u32> {
     let interface = &talk.from.0.interface;
     let speech = talk.speech;
     let outstanding = speech.outstanding.unwrap_or(u32::MAX);
-    let one = interface.requests == Some(1) && speech.answers();
+    let one = interface.requests == Some(1) && speech.answer.is_some();
     rounds::rounds(bytes, &interface.split, one, speech.block, outstanding)
 }
 
@@ -367,8 +367,8 @@ pub(crate) fn lead(there: &Talk<'_>, back: &Talk<'_>, (last, answer): (u32, u32)
 
 /// What `back` sends finds the protocol's own answer to what `there` brought before it on the lines.
 fn echo_ahead(terms: &mut Terms, there: &Talk<'_>, back: &Talk<'_>, sizes: (u32, u32)) {
-    if there.speech.answers() {
-        behind_answers(terms, (there, back), (Speech::echo(), &[Span::ZERO]), sizes);
+    if let Some(answer) = there.speech.answer {
+        behind_answers(terms, (there, back), (answer, &[Span::ZERO]), sizes);
     }
 }
 
@@ -396,6 +396,50 @@ pub(crate) fn behind_answers(
         later,
         format!("{} ahead, lead {lead}", early.len()),
     );
+}
+
+/// A note if a reader that is behind may make the longest round trip much shorter, as it takes several blocks with one call.
+pub(crate) fn read_together(
+    traffic: &Traffic,
+    flow: &Flow<'_>,
+    most: [u32; 2],
+    least: Option<Span>,
+) -> Option<Note> {
+    let ends = [&flow.there, &flow.back].into_iter().zip(most);
+    let less: Span = ends.map(|(talk, bytes)| reads_less(talk, bytes)).sum();
+    (less > least?.scaled(1, 20)).then(|| {
+        let text = format!("each block is taken with a system read of its own; a reader that is behind takes several: a round trip may be up to {less} shorter");
+        Note::of_traffic(&traffic.name, NoteKind::Assumed, text)
+    })
+}
+
+/// A note if waits for slots are much of the shortest round trip: laps in step find each the same wait, none or a whole slot.
+pub(crate) fn slots(
+    traffic: &Traffic,
+    flow: &Flow<'_>,
+    (bytes, answer): (u32, u32),
+    least: Option<Span>,
+) -> Option<Note> {
+    let counted = [(&flow.there, bytes), (&flow.back, answer)].map(|(talk, bytes)| {
+        let windows = rounds_of(talk, bytes).len().saturating_sub(1) as u64;
+        let waited = talk.way.to_slots() + talk.back.to_slots();
+        talk.way.to_slots() + waited.scaled(windows, 1)
+    });
+    let most: Span = counted.into_iter().sum();
+    (most > least?.scaled(1, 20)).then(|| {
+        let text = format!("waits for slots of the lines, which depend on how these lie, are taken as half a slot each: a round trip of {bytes} bytes may be up to {most} shorter or longer");
+        Note::of_traffic(&traffic.name, NoteKind::Assumed, text)
+    })
+}
+
+/// How much sooner the last block of a message starts if the reader takes all that has come with one call.
+fn reads_less(talk: &Talk<'_>, bytes: u32) -> Span {
+    let requests = talk.speech.requests(bytes, &talk.from.0.interface.split);
+    let [each, together] = [Blocks::of(talk), Blocks::read_together(talk)].map(|mut blocks| {
+        let schedule = blocks.schedule(&requests);
+        schedule.ahead + schedule.window + schedule.request
+    });
+    each.saturating_sub(together)
 }
 
 /// A note if an end of a message or of its answer asks before a block of it can be answered.

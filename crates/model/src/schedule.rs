@@ -23,37 +23,55 @@ pub(crate) struct Schedule {
     pub before: Option<(u32, Span)>,
 }
 
+/// What of the reader's work counts.
+#[derive(Debug, Clone, Copy)]
+enum Reading {
+    /// A system call for each block.
+    Each,
+    /// The bytes alone.
+    Together,
+    /// Nothing: only answers count.
+    Left,
+}
+
 /// The times of blocks by size, computed once for each.
 #[derive(Debug)]
 pub(crate) struct Blocks<'a, 'b> {
     talk: &'b Talk<'a>,
-    /// Whether only answers count, not the reading of what they are for.
-    answers: bool,
+    reading: Reading,
     known: BTreeMap<u32, BlockTimes>,
 }
 
 impl<'a, 'b> Blocks<'a, 'b> {
     pub fn of(talk: &'b Talk<'a>) -> Blocks<'a, 'b> {
-        Blocks { talk, answers: false, known: BTreeMap::new() }
+        Blocks { talk, reading: Reading::Each, known: BTreeMap::new() }
+    }
+
+    /// The same if all that has come is read with one call.
+    pub fn read_together(talk: &'b Talk<'a>) -> Blocks<'a, 'b> {
+        Blocks { reading: Reading::Together, ..Blocks::of(talk) }
     }
 
     /// Blocks that the sender waits for, however far behind the reader is if a board answers for it.
     pub fn answered(talk: &'b Talk<'a>) -> Blocks<'a, 'b> {
-        Blocks { answers: true, ..Blocks::of(talk) }
+        Blocks { reading: Reading::Left, ..Blocks::of(talk) }
     }
 
     pub fn times(&mut self, data: u32) -> BlockTimes {
-        let times = || match self.answers {
-            true => self.talk.block_answered(data),
-            false => self.talk.block(data),
+        let times = || match self.reading {
+            Reading::Each => self.talk.block(data),
+            Reading::Together => self.talk.block_together(data),
+            Reading::Left => self.talk.block_answered(data),
         };
         *self.known.entry(data).or_insert_with(times)
     }
 
-    /// The start of each block k: t(k) = max(t(k−1) + spacing, answer to block k − w, request ready).
+    /// The start of each block k: t(k) = max(t(k−1) + spacing, answer to block k − w, request ready). The first answer has to
+    /// come before answers add to the spacing.
     /// Request r is handed over when r − n is answered for, n being the requests that the interface takes.
     pub fn schedule(&mut self, requests: &[Vec<u32>]) -> Schedule {
-        let limit = self.talk.from.0.interface.requests.filter(|_| self.talk.speech.answers());
+        let limit =
+            self.talk.from.0.interface.requests.filter(|_| self.talk.speech.answer.is_some());
         let window = self.talk.speech.outstanding.map_or(usize::MAX, |blocks| blocks as usize);
         let mut schedule = Schedule::default();
         // When each request and each block is answered for, and when the next block could start.
@@ -81,9 +99,10 @@ impl<'a, 'b> Blocks<'a, 'b> {
                 schedule.request += gap - handed - for_window;
                 handing = Span::ZERO;
                 let times = self.times(data);
-                schedule.ahead += std::mem::replace(&mut spacing, times.spacing);
                 answers.push(start + times.answered);
-                free = start + times.spacing;
+                let takes = if start < answers[0] { times.unanswered } else { times.spacing };
+                schedule.ahead += std::mem::replace(&mut spacing, takes);
+                free = start + takes;
                 schedule.last = data;
                 schedule.before = previous.map(|(data, earlier)| (data, start - earlier));
                 previous = Some((data, start));

@@ -4,6 +4,7 @@ use crate::formula::rounds;
 use crate::tcp::Connection;
 use trunkline_core::Span;
 use trunkline_scenario::{Split, Transport, UDP_HEADER};
+use trunkline_transport::protocol::Shape;
 
 /// Envelopes of a URP trailer: BOT, two of length, SEQ (Hawley 1989 §1.1).
 const TRAILER: u32 = 4;
@@ -30,8 +31,12 @@ pub(crate) struct Speech {
     pub outstanding: Option<u32>,
     /// Envelopes of a packet; 0 for a block in one.
     packet: u32,
-    /// Bytes of header before the data of a packet.
-    header: u32,
+    /// Bytes around the data of a block: its header, or its trailer.
+    around: u32,
+    /// Control envelopes among them.
+    controls: u32,
+    /// The protocol's own answer to each block, if it has one.
+    pub answer: Option<Packet>,
     /// The time without an answer after which URP asks, and may send again; `None` for other protocols.
     pub timeout: Option<Span>,
     /// Whether what has come lies in the host's own buffers, not in receive buffers of the interface.
@@ -62,21 +67,23 @@ impl Speech {
                 block: u32::from(urp.block).max(1),
                 outstanding: Some(u32::from(urp.outstanding).max(1)),
                 packet: urp.packet,
-                header: 0,
+                around: TRAILER,
+                controls: TRAILER_CONTROLS,
+                answer: Some(Packet { controls: 1, ..Packet::acknowledgement(1) }),
                 timeout: Some(urp.timeout),
                 of_host: false,
             },
-            Transport::Udp => Speech { header: UDP_HEADER, ..Speech::datagrams() },
+            Transport::Udp => Speech { around: UDP_HEADER, ..Speech::datagrams() },
             Transport::Datagram => Speech::datagrams(),
             Transport::Listed(listed) => {
                 let shape = (listed.entry.shape)(&listed.values);
-                let (block, header) = (shape.unit.max(1), shape.header);
-                Speech { block, header, of_host: true, ..Speech::datagrams() }
+                let (block, around) = (shape.unit.max(1), shape.header);
+                Speech { block, around, of_host: true, ..Speech::datagrams() }
             }
             // Segments follow each other like datagrams; window and losses are not the speech's affair.
             Transport::Tcp(tcp) => Connection::of(tcp, mtu).map_or(Speech::datagrams(), |tcp| {
-                let (block, header) = (tcp.payload, tcp.header);
-                Speech { block, header, of_host: true, ..Speech::datagrams() }
+                let (block, around) = (tcp.payload, tcp.header);
+                Speech { block, around, of_host: true, ..Speech::datagrams() }
             }),
         }
     }
@@ -86,15 +93,19 @@ impl Speech {
             block: u32::MAX,
             outstanding: None,
             packet: 0,
-            header: 0,
+            around: 0,
+            controls: 0,
+            answer: None,
             timeout: None,
             of_host: false,
         }
     }
 
-    /// Whether the far end answers blocks.
-    pub fn answers(&self) -> bool {
-        self.outstanding.is_some()
+    /// The speech of messages over a listed protocol of that shape, whose window and answers are counted block by block: of
+    /// its transfers its own formula knows them.
+    pub fn answered(self, shape: Shape) -> Speech {
+        let answer = shape.window.map(|_| Packet::acknowledgement(shape.answer));
+        Speech { outstanding: shape.window, answer, ..self }
     }
 
     /// The blocks of each request of one write.
@@ -105,33 +116,24 @@ impl Speech {
 
     /// Envelopes of a block of `data` user bytes, its trailer included.
     pub fn envelopes(&self, data: u32) -> u64 {
-        let around = if self.answers() { TRAILER } else { self.header };
-        u64::from(data) + u64::from(around)
+        u64::from(data) + u64::from(self.around)
     }
 
     /// The packets of a block: 16 envelopes each on Datakit; the trailer shares the last one only if it
     /// fits in whole (Hawley 1989 §4.2.1: 12 bytes are one packet, 13 two).
     pub fn packets(&self, data: u32) -> Vec<Packet> {
-        if !self.answers() {
-            return vec![Packet::plain(data + self.header)];
-        }
         if self.packet == 0 {
-            return vec![Packet::with_controls(data + TRAILER, TRAILER_CONTROLS)];
+            return vec![Packet::with_controls(data + self.around, self.controls)];
         }
         let mut packets = vec![Packet::plain(self.packet); (data / self.packet) as usize];
         let rest = data % self.packet;
-        if rest > 0 && rest + TRAILER > self.packet {
-            packets.push(Packet::plain(rest));
-            packets.push(Packet::with_controls(TRAILER, TRAILER_CONTROLS));
+        let ending = |data| Packet::with_controls(data + self.around, self.controls);
+        if rest > 0 && rest + self.around > self.packet {
+            packets.extend([Packet::plain(rest), ending(0)]);
         } else {
-            packets.push(Packet::with_controls(rest + TRAILER, TRAILER_CONTROLS));
+            packets.push(ending(rest));
         }
         packets
-    }
-
-    /// The answer to a block: one control envelope.
-    pub fn echo() -> Packet {
-        Packet { controls: 1, ..Packet::acknowledgement(1) }
     }
 }
 
@@ -161,7 +163,7 @@ mod tests {
             let speech = Speech::of(&transport, 1500);
             assert_eq!(speech.packets(100), [Packet::plain(bytes)]);
             assert_eq!(speech.envelopes(100), u64::from(bytes));
-            assert!(!speech.answers());
+            assert!(speech.answer.is_none());
         }
     }
 }

@@ -52,9 +52,12 @@ pub(crate) fn through(
         let largest = packets.iter().map(|packet| packet.bytes).max().unwrap_or(0);
         blocks = requests.len() as u64;
         let mut there = bucket::on_way(network, &flow.route.there, largest)?;
-        let echoes = if talk.speech.answers() { blocks } else { 0 };
-        let back =
-            if echoes > 0 { bucket::on_way(network, &flow.route.back, 1)? } else { Vec::new() };
+        let answer = talk.speech.answer.map_or(0, |answer| answer.bytes);
+        let echoes = blocks * u64::from(answer);
+        let back = match answer {
+            0 => Vec::new(),
+            bytes => bucket::on_way(network, &flow.route.back, bytes)?,
+        };
         let count = there.len();
         there.extend(back);
         for (place, held) in there.into_iter().enumerate() {

@@ -32,6 +32,8 @@ pub(crate) struct BlockTimes {
     pub spacing: Span,
     /// That stage.
     pub slowest: Resource,
+    /// The same before answers come back, which take the sender's time and that of the lines to it.
+    pub unanswered: Span,
 }
 
 impl Talk<'_> {
@@ -77,12 +79,13 @@ impl Talk<'_> {
     /// application, `write` and `sending` being what that takes: how far the one is ahead of the other.
     pub fn lead(&self, last: u32, write: Span, sending: Span) -> Span {
         let host = self.to.0;
-        let before = match (host.interface.protocol, host.interface.echo) {
+        let before = match (host.interface.protocol, self.consumes()) {
             // The processor makes the answer when it has written what it answers the data with.
-            (ProtocolPlace::Host, Echo::Consumption) => Span::ZERO,
-            (ProtocolPlace::Board, Echo::Consumption) => write,
-            (ProtocolPlace::Host, _) => self.read(last) + write,
-            (ProtocolPlace::Board, _) => self.interrupts(last) + self.read(last) + write,
+            (ProtocolPlace::Host, true) => Span::ZERO,
+            (ProtocolPlace::Board, true) => write,
+            // An interface interrupts its host for a block before that answers; a host's own protocol answers first.
+            (ProtocolPlace::Host, false) if !self.speech.of_host => self.read(last) + write,
+            (_, false) => self.interrupts(last) + self.read(last) + write,
         };
         (before + sending).saturating_sub(host.interface.control)
     }
@@ -94,17 +97,19 @@ impl Talk<'_> {
 
     /// The time that the receiver spends on an answer before it is on its way.
     pub fn answering(&self) -> Span {
-        if self.speech.answers() { controls(self.to.0) } else { Span::ZERO }
+        self.speech.answer.map_or(Span::ZERO, |answer| controls(self.to.0, answer.bytes))
     }
 
     /// The cost of an acknowledgement to the hosts at its two ends.
     pub fn acknowledging(&self) -> Span {
-        controls(self.to.0) + controls(self.from.0)
+        let bytes = self.speech.answer.map_or(1, |answer| answer.bytes);
+        controls(self.to.0, bytes) + controls(self.from.0, bytes)
     }
 
     /// The part of [`answering`](Talk::answering) that keeps the receiver's processor from the data.
     pub fn answering_first(&self) -> Span {
-        if self.speech.answers() { control_on_processor(self.to.0, 1) } else { Span::ZERO }
+        let cost = |answer: Packet| control_on_processor(self.to.0, answer.bytes.into());
+        self.speech.answer.map_or(Span::ZERO, cost)
     }
 
     /// What taking a block in and reading it keeps the receiver's processor.
@@ -115,6 +120,11 @@ impl Talk<'_> {
     /// The times of a block of `data` user bytes.
     pub fn block(&self, data: u32) -> BlockTimes {
         self.times(data, &self.demands_alone(data))
+    }
+
+    /// The same if the system call of reading is that of many blocks.
+    pub fn block_together(&self, data: u32) -> BlockTimes {
+        self.times(data, &self.demands(data))
     }
 
     /// The same if only its answer is waited for: a board answers however far behind the reader is.
@@ -130,7 +140,21 @@ impl Talk<'_> {
         let longest = demands.iter().max_by_key(|&(_, &span)| span);
         let (slowest, spacing) =
             longest.map_or((Resource::Processor(self.from.1), Span::ZERO), |(&r, &s)| (r, s));
-        BlockTimes { answered: self.answered(data), spacing, slowest }
+        let back = self.returning();
+        let outward = |(resource, &span): (&Resource, &Span)| {
+            span.saturating_sub(back.get(resource).copied().unwrap_or_default())
+        };
+        let unanswered = demands.iter().map(outward).max().unwrap_or_default();
+        BlockTimes { answered: self.answered(data), spacing, slowest, unanswered }
+    }
+
+    /// What the answer to a block takes on its way back and at the sender.
+    fn returning(&self) -> BTreeMap<Resource, Span> {
+        let mut demands = Demands { blocks: 1, each: BTreeMap::new() };
+        if let Some(answer) = self.speech.answer {
+            demands.returning(self, &self.back, answer);
+        }
+        demands.each
     }
 
     /// A note if the sender asks before a block of `data` user bytes, which waits `queue` besides, can be answered.
@@ -149,10 +173,11 @@ impl Talk<'_> {
     /// From a block's start to the opening of the window.
     fn answered(&self, data: u32) -> Span {
         // A protocol answers before its host is told of the data.
-        let taken = match self.to.0.interface.echo {
-            Echo::Consumption => self.interrupts(data) + self.read(data),
-            Echo::Arrival | Echo::Posted => Span::ZERO,
+        let taken = match self.consumes() {
+            true => self.interrupts(data) + self.read(data),
+            false => Span::ZERO,
         };
+        let (answer, from) = (self.speech.answer, self.from.0);
         self.host_send(data)
             + self.board_send(data)
             + self.way.to_slots()
@@ -161,8 +186,7 @@ impl Talk<'_> {
             + taken
             + self.answering()
             + self.back.to_slots()
-            + self.back.latency(&[Speech::echo()])
-            + controls(self.from.0)
+            + answer.map_or(Span::ZERO, |it| self.back.latency(&[it]) + controls(from, it.bytes))
     }
 
     /// The demands of a block and its answer on each stage, the reading of its bytes included. The system call is not: a
@@ -225,7 +249,7 @@ impl Talk<'_> {
 
     /// The same of `blocks` blocks.
     pub fn demands_for(&self, data: u32, blocks: u64) -> BTreeMap<Resource, Span> {
-        self.demands_with(data, blocks, self.speech.answers().then(Speech::echo))
+        self.demands_with(data, blocks, self.speech.answer)
     }
 
     /// The same with an answer of its own to each block, or none.
@@ -297,15 +321,19 @@ impl Demands {
 
     /// What an answer takes on its way and at its ends.
     fn answer(&mut self, talk: &Talk<'_>, back: &Way, answer: Packet) {
+        self.returning(talk, back, answer);
+        self.control(talk.to, Resource::Board(talk.to.1), answer.bytes.into());
+    }
+
+    /// The same but for the end that sends it.
+    fn returning(&mut self, talk: &Talk<'_>, back: &Way, answer: Packet) {
         self.along(back, &[answer]);
         for stage in &back.stages {
             // The channel turns round for an answer, and back again.
             let rest = stage.channel().and_then(|channel| channel.alone.rest());
             self.add(stage.resource, rest.unwrap_or_default().scaled(2, 1));
         }
-        let envelopes = u64::from(answer.bytes);
-        self.control(talk.from, inward(talk.from), envelopes);
-        self.control(talk.to, Resource::Board(talk.to.1), envelopes);
+        self.control(talk.from, inward(talk.from), answer.bytes.into());
     }
 
     fn control(&mut self, (host, index): (&Host, usize), board: Resource, envelopes: u64) {
@@ -328,9 +356,9 @@ fn control_on_processor(host: &Host, envelopes: u64) -> Span {
     block_cost(host, Cost { fixed: host.processor.control, per_byte: Span::ZERO }, envelopes)
 }
 
-/// The cost of a control to a host: its board, and its processor if the protocol runs there.
-fn controls(host: &Host) -> Span {
-    host.interface.control + control_on_processor(host, 1)
+/// The cost of a control of so many envelopes to a host: its board, and its processor if the protocol runs there.
+fn controls(host: &Host, envelopes: u32) -> Span {
+    host.interface.control + control_on_processor(host, envelopes.into())
 }
 
 /// The place of a host's system calls and interrupts.

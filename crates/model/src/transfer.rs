@@ -92,7 +92,7 @@ fn alone(talk: &Talk<'_>, write: u32, blocks: &[u32]) -> Span {
 
 /// Σ (request + its blocks until the last is answered + interrupt) / requests that the interface takes.
 fn request_time(talk: &Talk<'_>, requests: &[Vec<u32>]) -> Span {
-    let limit = talk.from.0.interface.requests.filter(|_| talk.speech.answers());
+    let limit = talk.from.0.interface.requests.filter(|_| talk.speech.answer.is_some());
     let Some(limit) = limit else { return Span::ZERO };
     let mut blocks = Blocks::answered(talk);
     let each = requests

@@ -367,8 +367,8 @@ pub struct Shape {
     pub header: u32,
     /// Bytes of an answer.
     pub answer: u32,
-    /// Whether each unit has an answer of its own.
-    pub answers_each: bool,
+    /// Units that may be without an answer, if each has one of its own.
+    pub window: Option<u32>,
     /// Bytes of the packet that opens a connection, which is answered by as many, and of what follows that answer before data may go; 0 if
     /// nothing is opened.
     pub opening: [u32; 2],

@@ -2,7 +2,7 @@
 
 use crate::flow::Flow;
 use crate::message::{Terms, last_block, lead, one_way_in_turn, round_trip};
-use crate::speech::{Packet, Speech};
+use crate::speech::Packet;
 use crate::talk::Talk;
 use crate::way::{Resource, Stage};
 use std::collections::BTreeMap;
@@ -33,6 +33,7 @@ pub(crate) struct Course {
 /// The protocol's own answer to a message.
 #[derive(Debug, Clone, Copy)]
 struct Echo {
+    packet: Packet,
     /// How far it is ahead of the message that goes with it.
     lead: Span,
     /// When what it answers began, and whether that was an answer itself.
@@ -44,8 +45,8 @@ impl Course {
     pub fn turn(&mut self, terms: &mut Terms, stage: &Stage, packets: &[Packet]) {
         let Some(channel) = stage.channel() else { return };
         let ready = self.base + terms.total();
-        if let Some(Echo { lead, asked: (since, which) }) = self.echo.take() {
-            let ahead = channel.ask(ready.before(lead), Speech::echo());
+        if let Some(Echo { packet, lead, asked: (since, which) }) = self.echo.take() {
+            let ahead = channel.ask(ready.before(lead), packet);
             let turn = self.take(stage.resource, channel.alone.turn(self.last(stage), ahead));
             let silence = turn.map_or(Span::ZERO, |it| (it.end + channel.distance()).since(since));
             self.silences[which] = self.silences[which].max(silence);
@@ -97,7 +98,8 @@ impl Course {
     ) -> Result<Terms, String> {
         let mut terms = Terms::default();
         let echo = |talk: &Talk<'_>, other: &Talk<'_>, sizes, asked| {
-            talk.speech.answers().then(|| Echo { lead: lead(talk, other, sizes), asked })
+            let packet = talk.speech.answer?;
+            Some(Echo { packet, lead: lead(talk, other, sizes), asked })
         };
         let answered = (self.answered, 1);
         self.echo = echo(back, there, (last_block(back, answer), bytes), answered).filter(|_| just);
@@ -199,7 +201,7 @@ pub(super) fn one_block(talk: &Talk<'_>, bytes: u32) -> Result<(), String> {
     let packets = talk.speech.packets(blocks.first().copied().unwrap_or(0)).len();
     let first = talk.way.stages.iter().position(|stage| stage.channel().is_some());
     match first {
-        Some(place) if place > 0 && (talk.speech.answers() || packets > 1) => {
+        Some(place) if place > 0 && (talk.speech.answer.is_some() || packets > 1) => {
             Err("several packets, or answers of the protocol, that come to a shared medium over other lines".into())
         }
         _ => Ok(()),

@@ -7,7 +7,6 @@ use crate::formula::general::utilisation_ppm;
 use crate::group::stage_name;
 use crate::message::Terms;
 use crate::prediction::{Figure, Prediction, Term, What};
-use crate::speech::Speech;
 use crate::throughput::Throughput;
 use crate::way::Resource;
 use std::collections::{BTreeMap, BTreeSet};
@@ -147,8 +146,8 @@ fn sender(
 /// The station that answers a flow's datagrams, if the protocol answers and it does so on the channel.
 fn answerer(flow: &Flow<'_>, resource: Resource, interval: Span) -> Option<Sender> {
     let stage = flow.back.way.stages.iter().find(|stage| stage.resource == resource)?;
-    let ask = stage.channel()?.ask(Time::ZERO, Speech::echo());
-    flow.there.speech.answers().then_some(Sender { ask, interval, own: None })
+    let ask = stage.channel()?.ask(Time::ZERO, flow.there.speech.answer?);
+    Some(Sender { ask, interval, own: None })
 }
 
 fn met(traffic: &Traffic) -> String {

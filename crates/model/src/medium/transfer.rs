@@ -2,7 +2,7 @@
 
 use crate::flow::Flow;
 use crate::group::stage_name;
-use crate::speech::Speech;
+use crate::speech::Packet;
 use crate::way::burst;
 use trunkline_core::Span;
 use trunkline_engine::{Note, NoteKind};
@@ -61,12 +61,12 @@ impl Flow<'_> {
 pub(crate) fn ends_note(
     traffic: &Traffic,
     flow: &Flow<'_>,
-    block: u32,
+    (block, answer): (u32, Option<Packet>),
     total: Span,
 ) -> Option<Note> {
     let (_, channel) = flow.channel()?;
-    let turns =
-        channel.alone.rest()?.scaled(4, 1) + flow.sends(block) + channel.own(Speech::echo());
+    let answer = answer.map_or(Span::ZERO, |answer| channel.own(answer));
+    let turns = channel.alone.rest()?.scaled(4, 1) + flow.sends(block) + answer;
     (turns > total.scaled(1, TOLD)).then(|| {
         let text = format!(
             "the first and the last turns on the shared medium may take up to {turns} more or less"

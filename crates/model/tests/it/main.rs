@@ -19,6 +19,7 @@ mod queues;
 mod small_transfers;
 mod takers;
 mod tcp;
+mod textbooks;
 mod totals;
 mod transfers;
 mod turns;

@@ -86,11 +86,12 @@ const RATE: ProtocolKey = ProtocolKey {
 };
 
 fn shape(values: &Values) -> Shape {
+    let settings = Settings::of(values);
     Shape {
-        unit: Settings::of(values).frame,
+        unit: settings.frame,
         header: HEADER,
         answer: HEADER,
-        answers_each: true,
+        window: Some(settings.frames as u32),
         opening: [0; 2],
     }
 }

@@ -30,7 +30,7 @@ pub static NETBLT: ProtocolEntry = ProtocolEntry {
         let (unit, answer) = (values.number("frame").max(1) as u32, 12 + 16 + 8);
         // OPEN and RESPONSE without a text, and a CONTROL packet with the first GO.
         let opening = [if dialect.is_classic() { 40 } else { 36 }, 12 + 8];
-        Shape { unit, header, answer, answers_each: false, opening }
+        Shape { unit, header, answer, window: None, opening }
     },
     formula,
     restraints: super::restraints::of,

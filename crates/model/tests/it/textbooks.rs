@@ -1,0 +1,105 @@
+//! Messages over the textbook protocols against the simulator: the window, the answers and the hosts, unit by unit.
+
+use trunkline_model::{Figure, Predictions, What, predictions};
+use trunkline_scenario::Scenario;
+
+/// Messages of one size over a line of 2 Mbit/s and 5 ms, unless the settings of line and traffic say something else.
+fn scenario(hosts: &str, line: &str, traffic: &str) -> Scenario {
+    let text = format!(
+        "{hosts}\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"2Mbit/s\"\n{line}\n[[traffic]]\nname = \"it\"\nkind = \"interactive\"\nfrom = \"a\"\nto = \"b\"\nrepeat = 20\n{traffic}"
+    );
+    Scenario::parse(&text, "textbooks.toml")
+        .unwrap_or_else(|error| panic!("{error}\n{text}"))
+        .remove(0)
+}
+
+const IDEAL: &str = "[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"";
+
+fn hosts(costs: &str) -> String {
+    format!(
+        "[processor.p]\n{costs}\n[[host]]\nname = \"a\"\nprocessor = \"p\"\n[[host]]\nname = \"b\"\nprocessor = \"p\""
+    )
+}
+
+fn told(found: &Predictions) -> String {
+    found.notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// The round trip by formula, and simulated in the median.
+fn both(scenario: &Scenario) -> (f64, f64) {
+    let found = predictions(scenario).unwrap();
+    let own = found.list.iter().find(|it| it.what == What::RoundTrip);
+    let own = own.unwrap_or_else(|| panic!("{found:?}"));
+    let Figure::Time(span) = own.value else { panic!("{own:?}") };
+    let run = trunkline_sim::run(scenario).unwrap();
+    let mut seen: Vec<_> = run.traffic("it").unwrap().samples.iter().map(|it| it.delay()).collect();
+    seen.sort();
+    (span.as_secs_f64(), seen[seen.len() / 2].as_secs_f64())
+}
+
+fn agree(scenario: &Scenario, within: f64) {
+    let (formula, seen) = both(scenario);
+    assert!((formula / seen - 1.0).abs() < within, "{formula} and {seen}: {scenario:?}");
+}
+
+#[test]
+fn a_window_is_waited_for_as_often_as_the_message_fills_it() {
+    for protocol in ["stop-and-wait", "go-back-n", "selective-repeat"] {
+        for frames in [1, 3, 8] {
+            let window = match protocol {
+                "stop-and-wait" if frames > 1 => continue,
+                "stop-and-wait" => String::new(),
+                _ => format!(", frames = {frames}"),
+            };
+            for (size, reply) in
+                [(1, "echo"), (500, "echo"), (501, "echo"), (9_999, "10B"), (64, "7000B")]
+            {
+                let traffic = format!(
+                    "sizes = [{size}]\nreply = \"{reply}\"\ntransport = {{ kind = \"{protocol}\", frame = 500{window} }}"
+                );
+                for line in ["delay = \"5ms\"", "delay = \"80us\"\nframing = \"ethernet\""] {
+                    agree(&scenario(IDEAL, line, &traffic), 1e-6);
+                }
+            }
+        }
+    }
+}
+
+/// The answer of a host's own protocol goes before the host is interrupted for the data, and so ahead of the reply.
+#[test]
+fn hosts_work_for_units_and_for_their_answers() {
+    let costs = "write = \"300us\"\nrequest = \"200us\"\nsend_block = \"150us\"\nreceive_block = \"90us\"\nread = \"100us\"\ninterrupt = \"400us\"";
+    for window in ["stop-and-wait\", frame = 400", "go-back-n\", frame = 400, frames = 6"] {
+        for size in [30, 1_700] {
+            let traffic = format!("sizes = [{size}]\ntransport = {{ kind = \"{window} }}");
+            agree(&scenario(&hosts(costs), "delay = \"5ms\"", &traffic), 1e-6);
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_is_behind_is_told_of() {
+    let traffic = "sizes = [2000]\ntransport = { kind = \"go-back-n\", frame = 100, frames = 20 }";
+    let scenario = scenario(&hosts("read = \"3ms\""), "delay = \"5ms\"", traffic);
+    let notes = told(&predictions(&scenario).unwrap());
+    let (formula, seen) = both(&scenario);
+    let shorter =
+        notes.split_once("may be up to ").and_then(|(_, rest)| rest.split_once("ms shorter"));
+    let shorter: f64 = shorter.unwrap_or_else(|| panic!("{notes}")).0.parse().unwrap();
+    assert!(seen < formula && seen > formula - shorter / 1e3, "{formula} and {seen}: {notes}");
+}
+
+#[test]
+fn what_the_formulas_do_not_follow_is_said() {
+    let cases = [
+        ("kind = \"netblt\"", "no formula covers messages over netblt"),
+        ("kind = \"go-back-n\", frames = 4, frame = 100, rate = \"100kbit/s\"", "its own rate"),
+        ("kind = \"stop-and-wait\", timeout = \"9ms\"", "a time-out that is shorter"),
+    ];
+    for (transport, why) in cases {
+        let traffic = format!("sizes = [700]\ntransport = {{ {transport} }}");
+        let found = predictions(&scenario(IDEAL, "delay = \"5ms\"", &traffic)).unwrap();
+        assert!(found.list.is_empty(), "{found:?}");
+        assert!(told(&found).contains(why), "{}", told(&found));
+    }
+}
