@@ -1,5 +1,6 @@
 //! From a scenario to predictions, and from predictions to a run.
 
+use crate::answered::by_unit;
 use crate::bucket;
 use crate::flow::{Flow, alongside, is_bulk};
 use crate::group::{Group, bursts_of, writes};
@@ -124,7 +125,9 @@ fn predict_traffic(
     let traffic = &network.scenario().traffic[index];
     let messages_only =
         matches!(traffic.workload, Workload::Interactive { .. } | Workload::TimedEcho { .. });
-    if let (Transport::Listed(protocol), false) = (&*traffic.transport, messages_only) {
+    if let (Transport::Listed(protocol), false) = (&*traffic.transport, messages_only)
+        && !by_unit(network, index, protocol)
+    {
         return listed::predict(network, index, protocol, list, notes);
     }
     match &traffic.workload {
@@ -184,7 +187,7 @@ fn messages(
     let traffic = &network.scenario().traffic[index];
     let largest = sizes.iter().copied().max().unwrap_or(0);
     let most = [largest, sizes.iter().map(|&size| answer(size)).max().unwrap_or(0)];
-    let flow = Flow::new(network, index, 0)?.of_messages(network, most)?;
+    let flow = Flow::new(network, index, 0)?.answered(network, most)?;
     let flow = bucket::opened(network, flow);
     flow.uncovered_but_buckets(network).map_or(Ok(()), Err)?;
     let at_once = at_once(traffic);

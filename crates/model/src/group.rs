@@ -6,7 +6,7 @@ use crate::medium;
 use crate::share::{Grant, Limit, busy_ppm, fill};
 use crate::talk::Talk;
 use crate::throughput::Throughput;
-use crate::transfer::{Cycle, Written, cycle};
+use crate::transfer::{CONFIRMATION, Cycle, Written, cycle};
 use crate::way::{Resource, line_name};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,6 +79,7 @@ impl<'a> Group<'a> {
             let other = &network.scenario().traffic[traffic];
             match &*other.transport {
                 Transport::Tcp(_) => return Err(format!("the TCP of {} beside it", other.name)),
+                Transport::Listed(_) if main.is_some_and(|(number, _)| number == traffic) => {}
                 Transport::Listed(listed) => {
                     return Err(format!("the {} of {} beside it", listed.entry.name, other.name));
                 }
@@ -92,6 +93,7 @@ impl<'a> Group<'a> {
                 if let Some(why) = flow.uncovered(network) {
                     return Err(why);
                 }
+                let flow = flow.answered(network, [u32::MAX, CONFIRMATION])?;
                 let speech = flow.there.speech;
                 let outstanding = speech.outstanding.map_or(u64::MAX, u64::from);
                 flows.push(flow.of_transfer(network, (write.min(speech.block), outstanding))?);

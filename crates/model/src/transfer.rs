@@ -1,5 +1,6 @@
 //! The time of one system write of a transfer in the long run, and of the whole transfer.
 
+use crate::formula::order::window_time;
 use crate::message::{self, Terms, slowest};
 use crate::prediction::{Figure, Term};
 use crate::schedule::Blocks;
@@ -70,16 +71,16 @@ pub(crate) fn cycle(
     }
 }
 
-/// Σ answer times / blocks outstanding, and what answers wait for the reader.
+/// Σ answer times / blocks outstanding, more if short blocks wait for long ones, and what answers wait for the reader.
 fn window(talk: &Talk<'_>, blocks: &[u32]) -> (Span, Span) {
     let Some(outstanding) = talk.speech.outstanding else { return (Span::ZERO, Span::ZERO) };
     let mut times = Blocks::of(talk);
-    let sum: Span = blocks.iter().map(|&data| times.times(data).answered).sum();
+    let answered: Vec<Span> = blocks.iter().map(|&data| times.times(data).answered).collect();
     let reads = blocks.iter().max().map_or(Span::ZERO, |&data| {
         talk.behind_reads(data, u64::from(outstanding), times.times(data).answered)
     });
     let reads = reads.scaled(blocks.len() as u64, 1);
-    (sum.scaled(1, u64::from(outstanding)), reads.scaled(1, u64::from(outstanding)))
+    (window_time(&answered, outstanding), reads.scaled(1, u64::from(outstanding)))
 }
 
 /// What a write waits for its own processor if one block may be outstanding.

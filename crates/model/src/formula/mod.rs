@@ -13,6 +13,7 @@ pub mod hystart;
 pub mod lambert1987;
 pub mod mosberger1994;
 pub mod opening;
+pub mod order;
 pub mod rounds;
 pub mod sawtooth;
 pub mod tcp;

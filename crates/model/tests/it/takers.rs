@@ -52,6 +52,18 @@ fn they_have_the_window_or_their_share_of_the_line() {
     }
 }
 
+/// Of a write of 100 bytes in blocks of 84 the short one waits for the long one ahead: 4 % less than the mean of both rounds says.
+#[test]
+fn a_short_block_behind_a_long_one_gains_nothing() {
+    for (write, outstanding) in [(100, 2), (100, 3), (300, 2), (300, 5)] {
+        let line = "rate = \"1Mbit/s\"\ndelay = \"3ms\"";
+        let traffic = greedy("it", &format!("block = 84, outstanding = {outstanding}"))
+            .replace("write = 1024", &format!("write = {write}"));
+        let (formula, seen) = both(&scenario("", line, &traffic), "it");
+        assert!((formula / seen - 1.0).abs() < 0.001, "{write}, {outstanding}: {formula}, {seen}");
+    }
+}
+
 /// A board takes in what the far processor has not, and that is what is counted.
 #[test]
 fn they_do_not_wait_for_a_reader_behind_a_board() {

@@ -1,12 +1,17 @@
-//! Messages over the textbook protocols against the simulator: the window, the answers and the hosts, unit by unit.
+//! Messages over the textbook protocols, and transfers that their own formulas do not know, against the simulator: the window,
+//! the answers and the hosts, unit by unit.
 
 use trunkline_model::{Figure, Predictions, What, predictions};
 use trunkline_scenario::Scenario;
 
-/// Messages of one size over a line of 2 Mbit/s and 5 ms, unless the settings of line and traffic say something else.
+/// Messages, or transfers of a number of bytes, over a line of 2 Mbit/s.
 fn scenario(hosts: &str, line: &str, traffic: &str) -> Scenario {
+    let traffic = match traffic.starts_with("bytes") {
+        true => format!("kind = \"bulk\"\n{traffic}"),
+        false => format!("kind = \"interactive\"\nrepeat = 20\n{traffic}"),
+    };
     let text = format!(
-        "{hosts}\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"2Mbit/s\"\n{line}\n[[traffic]]\nname = \"it\"\nkind = \"interactive\"\nfrom = \"a\"\nto = \"b\"\nrepeat = 20\n{traffic}"
+        "{hosts}\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"2Mbit/s\"\n{line}\n[[traffic]]\nname = \"it\"\nfrom = \"a\"\nto = \"b\"\n{traffic}"
     );
     Scenario::parse(&text, "textbooks.toml")
         .unwrap_or_else(|error| panic!("{error}\n{text}"))
@@ -93,7 +98,10 @@ fn a_reader_that_is_behind_is_told_of() {
 fn what_the_formulas_do_not_follow_is_said() {
     let cases = [
         ("kind = \"netblt\"", "no formula covers messages over netblt"),
-        ("kind = \"go-back-n\", frames = 4, frame = 100, rate = \"100kbit/s\"", "its own rate"),
+        (
+            "kind = \"go-back-n\", frames = 4, frame = 100, rate = \"100kbit/s\"",
+            "that the rate of go-back-n",
+        ),
         ("kind = \"stop-and-wait\", timeout = \"9ms\"", "a time-out that is shorter"),
     ];
     for (transport, why) in cases {
@@ -101,5 +109,35 @@ fn what_the_formulas_do_not_follow_is_said() {
         let found = predictions(&scenario(IDEAL, "delay = \"5ms\"", &traffic)).unwrap();
         assert!(found.list.is_empty(), "{found:?}");
         assert!(told(&found).contains(why), "{}", told(&found));
+    }
+}
+
+/// The bytes of a flow in a second by formula, and simulated.
+fn rates(scenario: &Scenario) -> (f64, f64) {
+    let found = predictions(scenario).unwrap();
+    let own = found.list.iter().find(|it| it.what == What::Throughput);
+    let own = own.unwrap_or_else(|| panic!("{found:?}"));
+    let Figure::Rate(rate) = own.value else { panic!("{own:?}") };
+    let run = trunkline_sim::run(scenario).unwrap();
+    let samples = &run.traffic("it").unwrap().samples;
+    let flows = samples.iter().map(|it| it.flow).max().unwrap() + 1;
+    let seen = samples.iter().map(|it| it.size as f64 / it.delay().as_secs_f64()).sum::<f64>();
+    (rate.bytes_per_second() as f64, seen / f64::from(flows))
+}
+
+/// A line whose writes of 1024 bytes go in frames of 1000 and 24, and connections that share it.
+#[test]
+fn transfers_whose_writes_do_not_fill_their_frames_and_several_at_once() {
+    for protocol in ["stop-and-wait\"", "go-back-n\", frames = 4", "selective-repeat\", frames = 9"]
+    {
+        for (write, count) in [(1024, 1), (2500, 1), (700, 1), (1000, 3)] {
+            let traffic = format!(
+                "bytes = \"2MB\"\nwrite = {write}\ncount = {count}\ntransport = {{ kind = \"{protocol}, frame = 1000, timeout = \"9s\" }}"
+            );
+            let scenario = scenario(IDEAL, "delay = \"5ms\"", &traffic);
+            let (formula, seen) = rates(&scenario);
+            let off = (formula / seen - 1.0).abs();
+            assert!(off < 0.01, "{protocol}, {write}, {count}: {formula} and {seen}");
+        }
     }
 }
