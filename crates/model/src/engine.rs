@@ -7,7 +7,7 @@ use crate::group::{Group, bursts_of, writes};
 use crate::known::Known;
 use crate::load::{Loaded, beside};
 use crate::medium::{self, conversation, phase_note};
-use crate::message::{asks_early, read_together, rounds_of, slots};
+use crate::message::{asks_early, left_open, most, rounds_of};
 use crate::prediction::{Figure, Prediction, Predictions, Term, What};
 use crate::share::{Grant, Limit};
 use crate::speech::Packet;
@@ -185,15 +185,8 @@ fn messages(
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
     let traffic = &network.scenario().traffic[index];
-    let largest = sizes.iter().copied().max().unwrap_or(0);
-    let most = [largest, sizes.iter().map(|&size| answer(size)).max().unwrap_or(0)];
-    let flow = Flow::new(network, index, 0)?.answered(network, most)?;
-    let flow = bucket::opened(network, flow);
-    flow.uncovered_but_buckets(network).map_or(Ok(()), Err)?;
+    let flow = flow_of_messages(network, index, most(sizes, &answer))?;
     let at_once = at_once(traffic);
-    let window =
-        medium::Window { flow: &flow, bytes: largest.into(), packet: largest, heeds_marks: false };
-    medium::fits(network, &[window])?;
     let mut add = |what, flow: &Flow<'_>, notes: &mut Vec<Note>| -> Result<Option<Span>, String> {
         let mut least: Option<Span> = None;
         for &size in sizes {
@@ -215,10 +208,7 @@ fn messages(
     let others = alongside(network, index);
     let alone = others.is_empty() && traffic.count <= 1;
     let least = add(if alone { What::RoundTrip } else { What::UnloadedRoundTrip }, &flow, notes)?;
-    notes.extend(behind_controls(traffic, &flow, least));
-    notes.extend(read_together(traffic, &flow, most, least));
-    let smallest = sizes.iter().copied().min().unwrap_or(0);
-    notes.extend(slots(traffic, &flow, (smallest, answer(smallest)), least));
+    notes.extend(left_open(traffic, &flow, (sizes, &answer), least));
     notes.extend(bursts(network, traffic, &flow, sizes, &answer));
     notes.extend(phase_note(traffic, &flow, least).filter(|_| !at_once));
     if alone {
@@ -242,6 +232,19 @@ fn messages(
     Ok(())
 }
 
+/// The flow of messages of which the largest, there and back, have so many bytes.
+fn flow_of_messages<'a>(
+    network: &'a Network<'a>,
+    index: usize,
+    most: [u32; 2],
+) -> Result<Flow<'a>, String> {
+    let flow = bucket::opened(network, Flow::new(network, index, 0)?.answered(network, most)?);
+    flow.uncovered_but_buckets(network).map_or(Ok(()), Err)?;
+    let (bytes, packet) = (most[0].into(), most[0]);
+    medium::fits(network, &[medium::Window { flow: &flow, bytes, packet, heeds_marks: false }])?;
+    Ok(flow)
+}
+
 /// Whether a message goes out as soon as the answer to the one before has come.
 pub(crate) fn at_once(traffic: &Traffic) -> bool {
     match traffic.workload {
@@ -258,17 +261,6 @@ pub(crate) fn overtaken(traffic: &Traffic, total: Span) -> bool {
     }
 }
 
-/// A note if what the protocol's own answers cost the hosts may be much of the shortest round trip: each end sends one and
-/// hears one, and a message may wait for both.
-fn behind_controls(traffic: &Traffic, flow: &Flow<'_>, least: Option<Span>) -> Option<Note> {
-    let wait = flow.there.speech.answer.map_or(Span::ZERO, |_| flow.there.acknowledging());
-    let wait = wait.scaled(2, 1);
-    (wait > least?.scaled(1, 20)).then(|| {
-        let text = format!("waits for the control costs of the protocol's answers at both ends are left out in part: a round trip may be up to {wait} longer");
-        Note::of_traffic(&traffic.name, NoteKind::Assumed, text)
-    })
-}
-
 /// Notes on the largest message and the largest answer, if they may not all find room.
 pub(crate) fn bursts(
     network: &Network<'_>,
@@ -277,8 +269,7 @@ pub(crate) fn bursts(
     sizes: &[u32],
     answer: impl Fn(u32) -> u32,
 ) -> Vec<Note> {
-    let largest = sizes.iter().copied().max().unwrap_or(0);
-    let back = sizes.iter().map(|&size| answer(size)).max().unwrap_or(0);
+    let [largest, back] = most(sizes, answer);
     let both = [(&flow.there, largest), (&flow.back, back)];
     let found = both.into_iter().flat_map(|(talk, bytes)| bursts_of(network, talk, bytes));
     found.map(|text| Note::of_traffic(&traffic.name, NoteKind::Assumed, text)).collect()

@@ -398,8 +398,41 @@ pub(crate) fn behind_answers(
     );
 }
 
+/// The largest message, and the largest answer.
+pub(crate) fn most(sizes: &[u32], answer: impl Fn(u32) -> u32) -> [u32; 2] {
+    let largest = sizes.iter().copied().max().unwrap_or(0);
+    [largest, sizes.iter().map(|&size| answer(size)).max().unwrap_or(0)]
+}
+
+/// Notes on what the round trips leave open, of which the shortest takes `least`.
+pub(crate) fn left_open(
+    traffic: &Traffic,
+    flow: &Flow<'_>,
+    (sizes, answer): (&[u32], impl Fn(u32) -> u32),
+    least: Option<Span>,
+) -> Vec<Note> {
+    let smallest = sizes.iter().copied().min().unwrap_or(0);
+    let notes = [
+        behind_controls(traffic, flow, least),
+        read_together(traffic, flow, most(sizes, &answer), least),
+        slots(traffic, flow, (smallest, answer(smallest)), least),
+    ];
+    notes.into_iter().flatten().collect()
+}
+
+/// A note if what the protocol's own answers cost the hosts may be much of the shortest round trip: each end sends one and
+/// hears one, and a message may wait for both.
+fn behind_controls(traffic: &Traffic, flow: &Flow<'_>, least: Option<Span>) -> Option<Note> {
+    let wait = flow.there.speech.answer.map_or(Span::ZERO, |_| flow.there.acknowledging());
+    let wait = wait.scaled(2, 1);
+    (wait > least?.scaled(1, 20)).then(|| {
+        let text = format!("waits for the control costs of the protocol's answers at both ends are left out in part: a round trip may be up to {wait} longer");
+        Note::of_traffic(&traffic.name, NoteKind::Assumed, text)
+    })
+}
+
 /// A note if a reader that is behind may make the longest round trip much shorter, as it takes several blocks with one call.
-pub(crate) fn read_together(
+fn read_together(
     traffic: &Traffic,
     flow: &Flow<'_>,
     most: [u32; 2],
@@ -414,7 +447,7 @@ pub(crate) fn read_together(
 }
 
 /// A note if waits for slots are much of the shortest round trip: laps in step find each the same wait, none or a whole slot.
-pub(crate) fn slots(
+fn slots(
     traffic: &Traffic,
     flow: &Flow<'_>,
     (bytes, answer): (u32, u32),
