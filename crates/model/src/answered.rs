@@ -3,8 +3,10 @@
 
 use crate::flow::Flow;
 use crate::group::writes;
+use crate::known::Known;
 use crate::talk::Talk;
-use trunkline_scenario::{Listed, Network, Transport, Workload};
+use crate::transfer::whole;
+use trunkline_scenario::{Listed, Network, Transport};
 use trunkline_transport::protocol::Circumstances;
 
 impl Flow<'_> {
@@ -26,24 +28,26 @@ impl Flow<'_> {
     }
 }
 
-/// Units of a transfer below which it is told that the last one is short (a choice).
+/// Units of a transfer up to which it counts that the last one is short (a choice).
 const FEW: u64 = 64;
 
 /// Whether the units of transfers of number `index` are followed one by one: several connections, or units that are not full,
-/// which a formula of units of one size does not know. That formula alone knows losses.
-pub(crate) fn by_unit(network: &Network<'_>, index: usize, listed: &Listed) -> bool {
-    let traffic = &network.scenario().traffic[index];
+/// which a formula of units of one size does not know. That formula alone knows losses; a last unit that is short it takes for
+/// a whole one, and is asked for that if the units cannot be followed.
+pub(crate) fn by_unit(known: &Known<'_>, index: usize, listed: &Listed) -> bool {
+    let (network, traffic) = (known.network, &known.network.scenario().traffic[index]);
     let shape = (listed.entry.shape)(&listed.values);
-    let fills = writes(&traffic.workload).0.iter().all(|write| write.is_multiple_of(shape.unit));
-    let whole = match &traffic.workload {
-        Workload::Bulk { bytes, .. } | Workload::Push { bytes, .. } => {
-            let (bytes, unit) = (bytes.bytes(), u64::from(shape.unit));
-            bytes.is_multiple_of(unit) || bytes > FEW * unit
-        }
-        _ => true,
-    };
-    let plain = || Flow::new(network, index, 0).is_ok_and(|flow| flow.uncovered(network).is_none());
-    shape.window.is_some() && (traffic.count > 1 || !fills || !whole) && plain()
+    let plain = Flow::new(network, index, 0).is_ok_and(|flow| flow.uncovered(network).is_none());
+    if shape.window.is_none() || !plain {
+        return false;
+    }
+    let unit = u64::from(shape.unit);
+    let sizes = writes(&traffic.workload).0;
+    let fills = sizes.iter().all(|write| write.is_multiple_of(shape.unit));
+    let short = whole(&traffic.workload)
+        .is_some_and(|it| !it.bytes.is_multiple_of(unit) && it.bytes <= FEW * unit);
+    let followed = || sizes.iter().all(|&write| known.group_writing(index, write).is_ok());
+    traffic.count > 1 || !fills || short && followed()
 }
 
 /// Gives a talk the window and the answers of its protocol.

@@ -126,7 +126,7 @@ fn predict_traffic(
     let messages_only =
         matches!(traffic.workload, Workload::Interactive { .. } | Workload::TimedEcho { .. });
     if let (Transport::Listed(protocol), false) = (&*traffic.transport, messages_only)
-        && !by_unit(network, index, protocol)
+        && !by_unit(known, index, protocol)
     {
         return listed::predict(network, index, protocol, list, notes);
     }

@@ -6,7 +6,7 @@ use crate::medium;
 use crate::share::{Grant, Limit, busy_ppm, fill};
 use crate::talk::Talk;
 use crate::throughput::Throughput;
-use crate::transfer::{CONFIRMATION, Cycle, Written, cycle};
+use crate::transfer::{CONFIRMATION, Cycle, Written, cycle, whole};
 use crate::way::{Resource, line_name};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -89,11 +89,13 @@ impl<'a> Group<'a> {
                 Some((number, write)) if number == traffic => write,
                 _ => only_write(network, traffic)?,
             };
+            let all = whole(&other.workload).map_or(u64::MAX, |it| it.bytes);
+            let at_once = u32::try_from(all).unwrap_or(u32::MAX);
             for flow in Flow::all(network, traffic)? {
                 if let Some(why) = flow.uncovered(network) {
                     return Err(why);
                 }
-                let flow = flow.answered(network, [u32::MAX, CONFIRMATION])?;
+                let flow = flow.answered(network, [at_once, CONFIRMATION])?;
                 let speech = flow.there.speech;
                 let outstanding = speech.outstanding.map_or(u64::MAX, u64::from);
                 flows.push(flow.of_transfer(network, (write.min(speech.block), outstanding))?);

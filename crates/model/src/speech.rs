@@ -101,8 +101,8 @@ impl Speech {
         }
     }
 
-    /// The speech of messages over a listed protocol of that shape, whose window and answers are counted block by block: of
-    /// its transfers its own formula knows them.
+    /// The speech over a listed protocol of that shape whose window and answers are followed block by block. Where its own
+    /// formula is asked, that counts them.
     pub fn answered(self, shape: Shape) -> Speech {
         let answer = shape.window.map(|_| Packet::acknowledgement(shape.answer));
         Speech { outstanding: shape.window, answer, ..self }

@@ -30,12 +30,15 @@ fn told(found: &Predictions) -> String {
     found.notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
+fn figure(scenario: &Scenario, what: What) -> Figure {
+    let found = predictions(scenario).unwrap();
+    let own = found.list.iter().find(|it| it.what == what);
+    own.unwrap_or_else(|| panic!("{found:?}")).value
+}
+
 /// The round trip by formula, and simulated in the median.
 fn both(scenario: &Scenario) -> (f64, f64) {
-    let found = predictions(scenario).unwrap();
-    let own = found.list.iter().find(|it| it.what == What::RoundTrip);
-    let own = own.unwrap_or_else(|| panic!("{found:?}"));
-    let Figure::Time(span) = own.value else { panic!("{own:?}") };
+    let Figure::Time(span) = figure(scenario, What::RoundTrip) else { panic!("{scenario:?}") };
     let run = trunkline_sim::run(scenario).unwrap();
     let mut seen: Vec<_> = run.traffic("it").unwrap().samples.iter().map(|it| it.delay()).collect();
     seen.sort();
@@ -78,6 +81,9 @@ fn hosts_work_for_units_and_for_their_answers() {
         for size in [30, 1_700] {
             let traffic = format!("sizes = [{size}]\ntransport = {{ kind = \"{window} }}");
             agree(&scenario(&hosts(costs), "delay = \"5ms\"", &traffic), 1e-6);
+            // An answer is on the line for less than the interrupt takes.
+            let line = "delay = \"5ms\"\nframing = \"ethernet\"";
+            agree(&scenario(&hosts("interrupt = \"400us\""), line, &traffic), 1e-6);
         }
     }
 }
@@ -114,10 +120,7 @@ fn what_the_formulas_do_not_follow_is_said() {
 
 /// The bytes of a flow in a second by formula, and simulated.
 fn rates(scenario: &Scenario) -> (f64, f64) {
-    let found = predictions(scenario).unwrap();
-    let own = found.list.iter().find(|it| it.what == What::Throughput);
-    let own = own.unwrap_or_else(|| panic!("{found:?}"));
-    let Figure::Rate(rate) = own.value else { panic!("{own:?}") };
+    let Figure::Rate(rate) = figure(scenario, What::Throughput) else { panic!("{scenario:?}") };
     let run = trunkline_sim::run(scenario).unwrap();
     let samples = &run.traffic("it").unwrap().samples;
     let flows = samples.iter().map(|it| it.flow).max().unwrap() + 1;
@@ -139,5 +142,31 @@ fn transfers_whose_writes_do_not_fill_their_frames_and_several_at_once() {
             let off = (formula / seen - 1.0).abs();
             assert!(off < 0.01, "{protocol}, {write}, {count}: {formula} and {seen}");
         }
+    }
+}
+
+/// The second frame of two is short. Where windows in full would not find room in the queue, or the sender's own rate holds
+/// frames back, the protocol's own formula is asked, which knows whole frames.
+#[test]
+fn a_short_last_frame_counts_and_never_costs_the_figure() {
+    for (line, keys) in [
+        ("delay = \"5ms\"", "kind = \"stop-and-wait\""),
+        ("delay = \"5ms\"", "kind = \"go-back-n\", frames = 5"),
+    ] {
+        let traffic = format!("bytes = 1138\ntransport = {{ {keys}, frame = 1024 }}");
+        let scenario = scenario(IDEAL, line, &traffic);
+        let Figure::Time(told) = figure(&scenario, What::Transfer) else { panic!("{keys}") };
+        let run = trunkline_sim::run(&scenario).unwrap();
+        let seen = run.traffic("it").unwrap().samples[0].delay();
+        let off = told.as_secs_f64() / seen.as_secs_f64() - 1.0;
+        assert!(off.abs() < 0.01, "{keys}: {told} and {seen}");
+    }
+    for (line, keys) in [
+        ("delay = \"5ms\"\nlimit = \"20kB\"", "kind = \"selective-repeat\", frames = 100"),
+        ("delay = \"5ms\"", "kind = \"go-back-n\", frames = 5, rate = \"1Mbit/s\""),
+    ] {
+        let traffic = format!("bytes = 10000\ntransport = {{ {keys}, frame = 1024 }}");
+        let told = figure(&scenario(IDEAL, line, &traffic), What::Transfer);
+        assert!(matches!(told, Figure::Time(_)), "{keys}: {told:?}");
     }
 }
