@@ -12,6 +12,7 @@ use trunkline_scenario::{
 };
 
 use trunkline_transport::protocol::{PROTOCOLS, Value};
+use trunkline_transport::tcp::{Profile, Settings};
 
 /// Three hosts, three nodes, three links and three traffics: one more than a relaxation is applied to.
 const COUNT: usize = 3;
@@ -473,11 +474,8 @@ proptest! {
             };
             prop_assert!(is.window >= was.window);
             let scales = is.window_scaling.unwrap_or(is.profile != "bsd-reno");
-            let unasked = match is.profile.as_str() {
-                "bsd-reno" => 65_535,
-                "linux" => 3 << 20,
-                _ => 4 << 20,
-            };
+            let profile: Profile = is.profile.parse().unwrap();
+            let unasked = Settings::of(profile).receive_buffer;
             let window = is.window.map_or(unasked, |window| window.bytes());
             prop_assert!(window >= bytes && (scales || bytes <= 65_535), "{is:?}");
         }
