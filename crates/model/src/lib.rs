@@ -7,6 +7,7 @@
 
 mod answered;
 mod bucket;
+mod bulk;
 mod engine;
 mod flow;
 pub mod formula;
@@ -25,6 +26,7 @@ mod schedule;
 mod serial;
 mod shaper;
 mod share;
+mod slots;
 mod speech;
 mod streams;
 mod talk;

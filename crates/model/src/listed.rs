@@ -1,7 +1,7 @@
 //! Transfers by protocols of the list: each brings its textbook formula, this room the path's figures for it.
 
 use crate::bucket;
-use crate::engine::short_test;
+use crate::bulk::short_test;
 use crate::flow::{Flow, alongside, is_bulk};
 use crate::group::{self, stage_name, writes};
 use crate::losses;
@@ -9,6 +9,7 @@ use crate::medium;
 use crate::message::{HOSTS, Terms, behind_answers, one_way};
 use crate::prediction::{Figure, Prediction, Term, What};
 use crate::shaper;
+use crate::slots;
 use crate::speech::Packet;
 use crate::talk::{TOGETHER, Talk, processor_place, window_place};
 use crate::throughput::Throughput;
@@ -22,10 +23,7 @@ use trunkline_path::Standing;
 use trunkline_path::impairment::LossModel;
 use trunkline_scenario::{Crossing, Host, Listed, Network, ProtocolPlace, Traffic, Workload};
 use trunkline_transport::WAITING;
-use trunkline_transport::protocol::{Circumstances, Formula, Shape};
-
-/// The greatest rate over the least from which on it is told that waits for slots decide.
-const TOLD: f64 = 1.01;
+use trunkline_transport::protocol::{Formula, Shape};
 
 /// The figures of traffic number `index`, which speaks `listed`.
 ///
@@ -108,7 +106,8 @@ fn of_write(
     let total = terms.total();
     figures.push(made(size, what, Figure::Time(total), terms.0));
     let told = |text: String| Note::of_traffic(&traffic.name, NoteKind::Assumed, text);
-    let mut notes: Vec<Note> = slots(listed, flow, &course.path).map(told).into_iter().collect();
+    let mut notes: Vec<Note> =
+        slots::of_units(listed, flow, &course.path).map(told).into_iter().collect();
     notes.extend(formula.assumes.map(|text| told(text.into())));
     let in_buffers = listed.entry.connects_for_each.then(|| {
         // A buffer is confirmed as a whole.
@@ -174,29 +173,6 @@ fn alone(network: &Network<'_>, index: usize, flow: &Flow<'_>) -> Result<(), Str
         }
     }
     Ok(())
-}
-
-/// What a unit and its answer wait for slots in the mean.
-pub(crate) fn to_slots(flow: &Flow<'_>) -> Span {
-    flow.there.way.to_slots() + flow.back.way.to_slots()
-}
-
-/// A note if it counts how the slots lie: units that go round in step find each the same wait, none or a whole slot.
-fn slots(listed: &Listed, flow: &Flow<'_>, path: &Circumstances) -> Option<String> {
-    let (mean, unit) = (to_slots(flow), f64::from((listed.entry.shape)(&listed.values).unit));
-    let of = |answered: Span| {
-        let found = (listed.entry.formula)(&listed.values, &Circumstances { answered, ..*path });
-        found.ok().map(|formula| unit * 1e9 / formula.interval.max(1e-9))
-    };
-    let most = of(path.answered.saturating_sub(mean))?;
-    let range = match of(path.answered + mean) {
-        Some(least) if most / least < TOLD => return None,
-        Some(least) => format!("between {least:.0} and {most:.0} bytes per second"),
-        None => format!("between 0 and {most:.0} bytes per second"),
-    };
-    Some(format!(
-        "waits for slots of the lines, which depend on how these lie, are taken as half a slot each: the rate is {range}"
-    ))
 }
 
 /// What `units` units and their answers ask of each stage.

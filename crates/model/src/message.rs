@@ -5,6 +5,7 @@ use crate::formula::rounds;
 use crate::medium::{Course, answers_wait};
 use crate::prediction::{Figure, Term};
 use crate::schedule::{Blocks, Schedule};
+use crate::slots;
 use crate::speech::Packet;
 use crate::talk::{Talk, processor_place, protocol_place, request_place, window_place};
 use crate::way::{Resource, Stage, Turns, Way, burst};
@@ -415,7 +416,7 @@ pub(crate) fn left_open(
     let notes = [
         behind_controls(traffic, flow, least),
         read_together(traffic, flow, most(sizes, &answer), least),
-        slots(traffic, flow, (smallest, answer(smallest)), least),
+        slots::of_messages(traffic, flow, (smallest, answer(smallest)), least),
     ];
     notes.into_iter().flatten().collect()
 }
@@ -426,7 +427,7 @@ fn behind_controls(traffic: &Traffic, flow: &Flow<'_>, least: Option<Span>) -> O
     let wait = flow.there.speech.answer.map_or(Span::ZERO, |_| flow.there.acknowledging());
     let wait = wait.scaled(2, 1);
     (wait > least?.scaled(1, 20)).then(|| {
-        let text = format!("waits for the control costs of the protocol's answers at both ends are left out in part: a round trip may be up to {wait} longer");
+        let text = format!("waits for the control costs of the protocol's answers at both ends are left out in part: a round trip may be up to {} longer", wait.rounded());
         Note::of_traffic(&traffic.name, NoteKind::Assumed, text)
     })
 }
@@ -441,26 +442,7 @@ fn read_together(
     let ends = [&flow.there, &flow.back].into_iter().zip(most);
     let less: Span = ends.map(|(talk, bytes)| reads_less(talk, bytes)).sum();
     (less > least?.scaled(1, 20)).then(|| {
-        let text = format!("each block is taken with a system read of its own; a reader that is behind takes several: a round trip may be up to {less} shorter");
-        Note::of_traffic(&traffic.name, NoteKind::Assumed, text)
-    })
-}
-
-/// A note if waits for slots are much of the shortest round trip: laps in step find each the same wait, none or a whole slot.
-fn slots(
-    traffic: &Traffic,
-    flow: &Flow<'_>,
-    (bytes, answer): (u32, u32),
-    least: Option<Span>,
-) -> Option<Note> {
-    let counted = [(&flow.there, bytes), (&flow.back, answer)].map(|(talk, bytes)| {
-        let windows = rounds_of(talk, bytes).len().saturating_sub(1) as u64;
-        let waited = talk.way.to_slots() + talk.back.to_slots();
-        talk.way.to_slots() + waited.scaled(windows, 1)
-    });
-    let most: Span = counted.into_iter().sum();
-    (most > least?.scaled(1, 20)).then(|| {
-        let text = format!("waits for slots of the lines, which depend on how these lie, are taken as half a slot each: a round trip of {bytes} bytes may be up to {most} shorter or longer");
+        let text = format!("each block is taken with a system read of its own; a reader that is behind takes several: a round trip may be up to {} shorter", less.rounded());
         Note::of_traffic(&traffic.name, NoteKind::Assumed, text)
     })
 }

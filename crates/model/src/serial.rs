@@ -115,7 +115,7 @@ pub(crate) fn note(
         _ => return None,
     };
     let range = known.of(traffic, talk, total, writes)?;
-    Some(told(network, traffic, talk, range))
+    Some(told(network, traffic, talk, range.map(Span::rounded)))
 }
 
 /// The note that a figure lies between two others. Of 317 cases drawn by chance 19 of 20 lay in the third of the range

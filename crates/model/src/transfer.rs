@@ -149,7 +149,7 @@ pub(crate) fn interval_terms(talk: &Talk<'_>, cycle: &Cycle, grant: Grant) -> Te
 }
 
 /// The stage at which a write spends most, or the one that limits, and what it spends there.
-fn own_work(talk: &Talk<'_>, cycle: &Cycle, grant: Grant) -> (Resource, Span) {
+pub(crate) fn own_work(talk: &Talk<'_>, cycle: &Cycle, grant: Grant) -> (Resource, Span) {
     let demands = &cycle.claim.demands;
     let (resource, own) = match grant.limit {
         Limit::Stage(resource, _) => (resource, demands.get(&resource).copied()),
@@ -225,9 +225,14 @@ pub(crate) fn whole(workload: &Workload) -> Option<Whole> {
     }
 }
 
-/// The writes of a transfer of `bytes`, and whether blocks are left whose answers are not waited for. A last, partial write
-/// counts in proportion.
-fn writes_terms(talk: &Talk<'_>, cycle: &Cycle, grant: Grant, bytes: u64) -> (Terms, bool) {
+/// The writes of a transfer of `bytes` beside `others` in step, and whether blocks are left whose answers are not waited for. A
+/// last, partial write counts in proportion.
+fn writes_terms(
+    talk: &Talk<'_>,
+    cycle: &Cycle,
+    grant: Grant,
+    (bytes, others): (u64, u64),
+) -> (Terms, bool) {
     let write = cycle.claim.bytes.max(1);
     let (writes, rest) = (bytes / write, bytes % write);
     // With a window of its own, only what has to wait does.
@@ -247,21 +252,57 @@ fn writes_terms(talk: &Talk<'_>, cycle: &Cycle, grant: Grant, bytes: u64) -> (Te
     );
     let open = match grant.limit {
         Limit::Own => {
-            windows_terms(&mut terms, talk, cycle, (grant.cycle - own.cycle, writes, rest))
+            let wait = grant.cycle - own.cycle;
+            let windows = windows_terms(&mut terms, talk, cycle, (wait, writes, rest));
+            in_step_terms(&mut terms, (&place, cause), (own.cycle, others), &windows);
+            windows.behind > 0
         }
         Limit::Stage(..) => true,
     };
     (terms, open)
 }
 
+/// The blocks, or requests, of a transfer by the windows that they fill.
+struct Windows {
+    /// Those of a write.
+    each: u64,
+    /// In whole windows, whose answers are waited for.
+    full: u64,
+    /// Behind the last whole window.
+    behind: u64,
+}
+
+/// What a transfer waits for `others` that began with it and have as many blocks under way. In whole windows one's blocks pass
+/// while the others wait for answers, but for half of the first ones; behind the last window all have theirs at once.
+fn in_step_terms(
+    terms: &mut Terms,
+    (place, cause): (&str, Cause),
+    (own, others): (Span, u64),
+    windows: &Windows,
+) {
+    let halves = 2 * windows.behind + u64::from(windows.full > 0);
+    let span = own.scaled(others * halves, 2 * windows.each);
+    terms.add(
+        (
+            "flows in step with it",
+            "flows × (blocks behind the last whole window + ½ for those before) × own work of a block",
+            SHARES,
+        ),
+        place,
+        if cause == Cause::Host { Cause::Host } else { Cause::Queue },
+        span,
+        format!("{others} × {halves} / 2 × {own} / {}", windows.each),
+    );
+}
+
 /// What `writes` and a part of `rest` bytes wait for answers, `wait` each in the long run. What fits into the last window
-/// does not wait; returns whether there is any.
+/// does not wait.
 fn windows_terms(
     terms: &mut Terms,
     talk: &Talk<'_>,
     cycle: &Cycle,
     (wait, writes, rest): (Span, u64, u64),
-) -> bool {
+) -> Windows {
     let split = &talk.from.0.interface.split;
     let requests =
         |bytes: u64| talk.speech.requests(u32::try_from(bytes).unwrap_or(u32::MAX), split);
@@ -289,17 +330,17 @@ fn windows_terms(
         wait.scaled(full, each),
         format!("{full} of {all} {unit}, {most} at once × {wait} / {each}"),
     );
-    full < all
+    Windows { each, full, behind: all - full }
 }
 
-/// A transfer of whole and partial writes, and the answer at its end.
+/// A transfer of whole and partial writes beside `others` in step, and the answer at its end.
 pub(crate) fn whole_terms(
     (there, back): (&Talk<'_>, &Talk<'_>),
     cycle: &Cycle,
     grant: Grant,
-    whole: &Whole,
+    (whole, others): (&Whole, u64),
 ) -> Terms {
-    let (mut terms, open) = writes_terms(there, cycle, grant, whole.bytes);
+    let (mut terms, open) = writes_terms(there, cycle, grant, (whole.bytes, others));
     let (place, _) = last_place(there, &terms);
     // Of a window that is waited for the last block has come with its answer.
     if open {

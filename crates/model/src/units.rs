@@ -2,8 +2,9 @@
 
 use crate::flow::Flow;
 use crate::group::writes;
-use crate::listed::{answer, behind_controls, demands, loss, openings, to_slots, until};
+use crate::listed::{answer, behind_controls, demands, loss, openings, until};
 use crate::serial;
+use crate::slots::to_slots;
 use crate::talk::{TOGETHER, Talk};
 use crate::throughput::Throughput;
 use crate::way::Resource;

@@ -6,7 +6,7 @@ use super::connection::Law;
 use super::flow::Greedy;
 use super::share::{Flows, Regime, Share};
 use super::times::{Before, times};
-use crate::engine::unconfirmed;
+use crate::bulk::unconfirmed;
 use crate::formula::fairness::effective_ratio;
 use crate::formula::tcp;
 use crate::group::stage_name;

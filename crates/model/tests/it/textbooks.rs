@@ -1,6 +1,7 @@
 //! Messages over the textbook protocols, and transfers that their own formulas do not know, against the simulator: the window,
 //! the answers and the hosts, unit by unit.
 
+use trunkline_core::Span;
 use trunkline_model::{Figure, Predictions, What, predictions};
 use trunkline_scenario::Scenario;
 
@@ -145,6 +146,32 @@ fn transfers_whose_writes_do_not_fill_their_frames_and_several_at_once() {
     }
 }
 
+/// Windows of 4 frames that take turns on a line while it has time to spare. Behind the last whole window all flows have their
+/// last frames at once.
+#[test]
+fn flows_in_step_wait_for_each_other_behind_the_last_whole_window() {
+    for (transport, frames) in [
+        ("{ kind = \"go-back-n\", frame = 1000, frames = 4, timeout = \"9s\" }", 3),
+        ("{ kind = \"go-back-n\", frame = 1000, frames = 4, timeout = \"9s\" }", 4),
+        ("{ kind = \"selective-repeat\", frame = 1000, frames = 4, timeout = \"9s\" }", 6),
+        ("{ kind = \"urp\", block = 1000, outstanding = 4 }", 7),
+        ("{ kind = \"urp\", block = 1000, outstanding = 4 }", 40),
+    ] {
+        for count in [1, 2, 5] {
+            let traffic = format!(
+                "bytes = \"{frames}kB\"\nwrite = 1000\ncount = {count}\ntransport = {transport}"
+            );
+            let scenario = scenario(IDEAL, "delay = \"70ms\"", &traffic);
+            let Figure::Time(told) = figure(&scenario, What::Transfer) else { panic!() };
+            let run = trunkline_sim::run(&scenario).unwrap();
+            let samples = &run.traffic("it").unwrap().samples;
+            let seen = samples.iter().map(|it| it.delay()).sum::<Span>().scaled(1, count);
+            let off = told.as_secs_f64() / seen.as_secs_f64() - 1.0;
+            assert!(off.abs() < 0.005, "{told}, {seen}: {traffic}");
+        }
+    }
+}
+
 /// The second frame of two is short. Where windows in full would not find room in the queue, or the sender's own rate holds
 /// frames back, the protocol's own formula is asked, which knows whole frames.
 #[test]
@@ -168,5 +195,27 @@ fn a_short_last_frame_counts_and_never_costs_the_figure() {
         let traffic = format!("bytes = 10000\ntransport = {{ {keys}, frame = 1024 }}");
         let told = figure(&scenario(IDEAL, line, &traffic), What::Transfer);
         assert!(matches!(told, Figure::Time(_)), "{keys}: {told:?}");
+    }
+}
+
+/// Cells leave at the beginning of a slot only. Blocks that go round in step find each the same wait, so the formula's half a
+/// slot for each may be far off: the simulated time lies in the range that is told.
+#[test]
+fn transfers_that_meet_slots_in_step_are_told_to() {
+    for (delay, keys, write) in
+        [("3.026", "\"stop-and-wait\"", 1024), ("7.31", "\"go-back-n\", frames = 2", 300)]
+    {
+        let line = format!("delay = \"{delay}ms\"\nframing = \"atm-aal5\"");
+        let transfer = format!(
+            "bytes = \"50000B\"\nwrite = {write}\ntransport = {{ kind = {keys}, frame = 500, timeout = \"9s\" }}"
+        );
+        let scenario = scenario(IDEAL, &line, &transfer);
+        let notes = told(&predictions(&scenario).unwrap());
+        let text = "taken as half a slot each: the time of a transfer is between ";
+        let (_, range) = notes.split_once(text).unwrap_or_else(|| panic!("{notes}"));
+        let (least, most) = range.lines().next().unwrap().split_once(" and ").unwrap();
+        let [least, most]: [Span; 2] = [least, most].map(|it| it.parse().unwrap());
+        let seen = trunkline_sim::run(&scenario).unwrap().traffic("it").unwrap().samples[0].delay();
+        assert!(least < most && least <= seen && seen <= most, "{seen}: {notes}");
     }
 }
