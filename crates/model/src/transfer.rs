@@ -1,13 +1,13 @@
 //! The time of one system write of a transfer in the long run, and of the whole transfer.
 
-use crate::formula::order::window_time;
+use crate::formula::order::{Round, window_time};
 use crate::message::{self, Terms, slowest};
 use crate::prediction::{Figure, Term};
 use crate::schedule::Blocks;
 use crate::serial::held_up;
 use crate::share::{Claim, Grant, Limit};
 use crate::talk::{Talk, processor_place, request_place, window_place};
-use crate::way::{Resource, burst};
+use crate::way::{Resource, Stage, burst};
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span};
 use trunkline_scenario::Workload;
@@ -75,12 +75,25 @@ pub(crate) fn cycle(
 fn window(talk: &Talk<'_>, blocks: &[u32]) -> (Span, Span) {
     let Some(outstanding) = talk.speech.outstanding else { return (Span::ZERO, Span::ZERO) };
     let mut times = Blocks::of(talk);
-    let answered: Vec<Span> = blocks.iter().map(|&data| times.times(data).answered).collect();
+    let busy = on_slowest_line(talk, blocks);
+    let rounds: Vec<Round> = blocks
+        .iter()
+        .map(|&data| Round { busy: busy(data), answered: times.times(data).answered })
+        .collect();
     let reads = blocks.iter().max().map_or(Span::ZERO, |&data| {
         talk.behind_reads(data, u64::from(outstanding), times.times(data).answered)
     });
     let reads = reads.scaled(blocks.len() as u64, 1);
-    (window_time(&answered, outstanding), reads.scaled(1, u64::from(outstanding)))
+    (window_time(&rounds, outstanding), reads.scaled(1, u64::from(outstanding)))
+}
+
+/// What a block takes of the line on the way that is slowest for all of them.
+fn on_slowest_line<'a>(talk: &'a Talk<'_>, blocks: &[u32]) -> impl Fn(u32) -> Span + 'a {
+    let busy = |stage: &Stage, data| stage.busy(&talk.speech.packets(data));
+    let lines = talk.way.stages.iter().filter(|it| matches!(it.resource, Resource::Line(..)));
+    let all = |stage: &&Stage| blocks.iter().map(|&data| busy(stage, data)).sum::<Span>();
+    let slowest = lines.max_by_key(all);
+    move |data| slowest.map_or(Span::ZERO, |stage| busy(stage, data))
 }
 
 /// What a write waits for its own processor if one block may be outstanding.
