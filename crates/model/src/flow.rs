@@ -42,18 +42,19 @@ impl<'a> Flow<'a> {
         let back = Way::new(network, &route.back, from);
         let distance = there.propagation() + back.propagation();
         transports.into_iter().try_for_each(|transport| in_time(transport, distance))?;
-        established(transports.map(|transport| &**transport), distance)?;
-        let talk = |from, to, transport, way: &Way, back: &Way| Talk {
+        let [ours, theirs] = transports.map(|transport| &**transport);
+        established([ours, theirs], distance)?;
+        let talk = |from, to, [own, theirs]: [&Transport; 2], way: &Way, back: &Way| Talk {
             from,
             to,
-            speech: Speech::of(transport, network.scenario().mtu),
+            speech: Speech::of(own, theirs, network.scenario().mtu),
             way: way.clone(),
             back: back.clone(),
         };
         Ok(Flow {
             traffic,
-            there: talk(from, to, &description.transport, &there, &back),
-            back: talk(to, from, &description.reply_transport, &back, &there),
+            there: talk(from, to, [ours, theirs], &there, &back),
+            back: talk(to, from, [theirs, ours], &back, &there),
             route,
         })
     }

@@ -7,7 +7,7 @@ use crate::share::{Grant, Limit, busy_ppm, fill};
 use crate::talk::Talk;
 use crate::throughput::Throughput;
 use crate::transfer::{CONFIRMATION, Cycle, Written, cycle, whole};
-use crate::way::{Resource, line_name};
+use crate::way::{Resource, bands_differ, line_name};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::Span;
@@ -159,6 +159,7 @@ impl<'a> Group<'a> {
         let name = line_name(network, link, reversed);
         let standing = self.standing(network, resource)?;
         let assumed = spec.discipline.assumptions();
+        let of = |flow: usize| self.flows[flow].traffic;
         match assumed.early {
             Some(early) if standing.queued > 0 => {
                 return Some(format!("{early} at the full line {name}"));
@@ -167,6 +168,9 @@ impl<'a> Group<'a> {
                 return Some(format!(
                     "windows that leave the full line {name} idle in part, beside others that fill it"
                 ));
+            }
+            None if bands_differ(network, spec, self.across(resource).into_iter().map(of)) => {
+                return Some(format!("priority bands at the full line {name}"));
             }
             None if assumed.sharing == Sharing::Arrival && self.unequal(resource) => {
                 return Some(format!("windows of unequal size at the full FIFO of {name}"));
@@ -291,15 +295,11 @@ impl<'a> Group<'a> {
         in_step.into_iter().chain(self.bursts(network, index)).collect()
     }
 
-    /// What they leave out of lines on its way that are not full: bursts of the windows of all flows there
-    /// may overflow the queue, or its discipline drop some of them.
+    /// What they leave out of lines on its way: bursts of the windows of all flows there may overflow the queue, or its
+    /// discipline drop some of them.
     fn bursts(&self, network: &Network<'_>, index: usize) -> Vec<String> {
-        let full = self.full_stages();
         let stages = self.flows[index].there.way.stages.iter().map(|stage| stage.resource);
-        stages
-            .filter(|resource| !full.contains(resource))
-            .filter_map(|r| self.burst(network, r))
-            .collect()
+        stages.filter_map(|resource| self.burst(network, resource)).collect()
     }
 
     fn burst(&self, network: &Network<'_>, resource: Resource) -> Option<String> {

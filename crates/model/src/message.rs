@@ -102,10 +102,10 @@ pub(crate) fn round_trip(
 ) -> Terms {
     let mut terms = Terms::default();
     if at_once {
-        echo_ahead(&mut terms, back, there, (last_block(back, answer), bytes));
+        echo_ahead(&mut terms, back, there, (answer, last_block(back, answer), bytes));
     }
     let last = one_way(&mut terms, there, bytes);
-    echo_ahead(&mut terms, there, back, (last, answer));
+    echo_ahead(&mut terms, there, back, (bytes, last, answer));
     one_way(&mut terms, back, answer);
     terms
 }
@@ -366,11 +366,21 @@ pub(crate) fn lead(there: &Talk<'_>, back: &Talk<'_>, (last, answer): (u32, u32)
     there.lead(last, write, sending)
 }
 
-/// What `back` sends finds the protocol's own answer to what `there` brought before it on the lines.
-fn echo_ahead(terms: &mut Terms, there: &Talk<'_>, back: &Talk<'_>, sizes: (u32, u32)) {
-    if let Some(answer) = there.speech.answer {
-        behind_answers(terms, (there, back), (answer, &[Span::ZERO]), sizes);
+/// What `back` sends finds the protocol's own answers to what `there` brought before it on the lines: that to the last block, and
+/// those before it that have not passed yet.
+fn echo_ahead(
+    terms: &mut Terms,
+    there: &Talk<'_>,
+    back: &Talk<'_>,
+    (bytes, last, answer): (u32, u32, u32),
+) {
+    let Some(ahead) = there.speech.answer else { return };
+    let requests = there.speech.requests(bytes, &there.from.0.interface.split);
+    let mut earlier = Blocks::of(there).schedule(&requests).earlier;
+    if earlier.is_empty() {
+        earlier.push(Span::ZERO);
     }
+    behind_answers(terms, (there, back), (ahead, &earlier), (last, answer));
 }
 
 /// The same of each `ahead` that the protocol answers with, so `early` before it could answer the last block; the earliest first.

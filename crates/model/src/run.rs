@@ -3,6 +3,7 @@
 use crate::engine::rounds;
 use crate::prediction::{Figure, Prediction, Predictions, What};
 use crate::throughput::{SECOND, Throughput};
+use std::collections::BTreeMap;
 use trunkline_core::{Counts, Span, Time};
 use trunkline_engine::{EngineName, Pace, Run};
 use trunkline_measure::{Course, LinkRun, Sample, Step, TrafficRun};
@@ -40,9 +41,8 @@ fn traffic_run(
 ) -> TrafficRun {
     let traffic = &network.scenario().traffic[index];
     let Traffic { name, count, workload, .. } = traffic;
-    let apart = apart(traffic);
     let starting = |flow: u32, sample: &Sample| {
-        let later = apart.scaled(flow.into(), 1);
+        let later = apart(traffic, sample.delay()).scaled(flow.into(), 1);
         let [intended, start, end] =
             [sample.intended, sample.start, sample.end].map(|it| it + later);
         Sample { flow, intended, start, end, ..sample.clone() }
@@ -68,13 +68,35 @@ fn traffic_run(
     }
 }
 
-/// How far the measurements of a traffic's flows lie apart: single transfers as their starts do. All else is of the time in
-/// which all flows are there.
-fn apart(traffic: &Traffic) -> Span {
-    match traffic.workload {
-        Workload::Bulk { repeat: 1, .. } | Workload::Push { repeat: 1, .. } => traffic.stagger,
-        _ => Span::ZERO,
+/// How far the measurements of a traffic's flows lie apart, `measured` long each, so that their total is that of as many flows as
+/// are there at a time.
+fn apart(traffic: &Traffic, measured: Span) -> Span {
+    let lasts = match traffic.workload {
+        Workload::Bulk { repeat, .. } | Workload::Push { repeat, .. } => {
+            measured.scaled(repeat.into(), 1)
+        }
+        Workload::TimedTransfer { duration, .. } | Workload::Greedy { duration, .. } => duration,
+        _ => return Span::ZERO,
+    };
+    let (count, together) = (traffic.count, together(traffic, lasts));
+    measured.scaled((count - together).into(), u64::from(together * (count - 1).max(1)))
+}
+
+/// How many of a traffic's flows, which last so long, are there at once for most of their time.
+fn together(traffic: &Traffic, lasts: Span) -> u32 {
+    let starts = (0..traffic.count).map(|flow| traffic.stagger.scaled(flow.into(), 1));
+    let mut changes: Vec<(Span, bool)> =
+        starts.flat_map(|start| [(start, true), (start + lasts, false)]).collect();
+    // Who ends makes room for who starts at the same instant.
+    changes.sort_unstable();
+    let (mut there, mut last) = (0, Span::ZERO);
+    let mut times: BTreeMap<u32, Span> = BTreeMap::new();
+    for (at, starts) in changes {
+        *times.entry(there).or_default() += (at - last).scaled(there.into(), 1);
+        there = if starts { there + 1 } else { there - 1 };
+        last = at;
     }
+    times.into_iter().max_by_key(|&(_, time)| time).map_or(1, |(there, _)| there.max(1))
 }
 
 /// What the flows of datagrams move, and when: each its rate, or what is `carried` if formulas know that not all is. `sample` is

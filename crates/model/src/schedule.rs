@@ -17,6 +17,8 @@ pub(crate) struct Schedule {
     pub request: Span,
     /// When the last block's answer is there.
     pub answered: Span,
+    /// How much earlier than the last each block started, the first one first.
+    pub earlier: Vec<Span>,
     /// User bytes of the last block.
     pub last: u32,
     /// Those of the block before it, and how much earlier that started.
@@ -80,6 +82,7 @@ impl<'a, 'b> Blocks<'a, 'b> {
         let mut ready = Span::ZERO;
         let mut spacing = Span::ZERO;
         let mut previous: Option<(u32, Span)> = None;
+        let apart = self.talk.answers_apart();
         for (index, blocks) in requests.iter().enumerate() {
             let mut handing = self.talk.request(blocks.iter().sum());
             let gate = limit.and_then(|n| index.checked_sub(n as usize)).map(|before| done[before]);
@@ -99,7 +102,9 @@ impl<'a, 'b> Blocks<'a, 'b> {
                 schedule.request += gap - handed - for_window;
                 handing = Span::ZERO;
                 let times = self.times(data);
-                answers.push(start + times.answered);
+                let behind = answers.last().map_or(Span::ZERO, |&before| before + apart);
+                answers.push((start + times.answered).max(behind));
+                schedule.earlier.push(start);
                 let takes = if start < answers[0] { times.unanswered } else { times.spacing };
                 schedule.ahead += std::mem::replace(&mut spacing, takes);
                 free = start + takes;
@@ -110,6 +115,8 @@ impl<'a, 'b> Blocks<'a, 'b> {
             done.push(answers.last().copied().unwrap_or(ready));
         }
         schedule.answered = done.last().copied().unwrap_or_default();
+        let last = schedule.earlier.last().copied().unwrap_or_default();
+        schedule.earlier.iter_mut().for_each(|start| *start = last - *start);
         schedule
     }
 }

@@ -60,8 +60,8 @@ impl Packet {
 }
 
 impl Speech {
-    /// The speech of `transport` if a packet has at most `mtu` bytes.
-    pub fn of(transport: &Transport, mtu: u32) -> Speech {
+    /// The speech of `transport` to an end that speaks `theirs`, if a packet has at most `mtu` bytes.
+    pub fn of(transport: &Transport, theirs: &Transport, mtu: u32) -> Speech {
         match transport {
             Transport::Urp(urp) => Speech {
                 block: u32::from(urp.block).max(1),
@@ -81,10 +81,13 @@ impl Speech {
                 Speech { block, around, of_host: true, ..Speech::datagrams() }
             }
             // Segments follow each other like datagrams; window and losses are not the speech's affair.
-            Transport::Tcp(tcp) => Connection::of(tcp, mtu).map_or(Speech::datagrams(), |tcp| {
-                let (block, around) = (tcp.payload, tcp.header);
-                Speech { block, around, of_host: true, ..Speech::datagrams() }
-            }),
+            Transport::Tcp(tcp) => {
+                let theirs = if let Transport::Tcp(theirs) = theirs { theirs } else { tcp };
+                Connection::between(tcp, theirs, mtu).map_or(Speech::datagrams(), |tcp| {
+                    let (block, around) = (tcp.payload, tcp.header);
+                    Speech { block, around, of_host: true, ..Speech::datagrams() }
+                })
+            }
         }
     }
 
@@ -144,7 +147,8 @@ mod tests {
 
     #[test]
     fn twelve_bytes_are_one_packet_and_thirteen_two() {
-        let speech = Speech::of(&Transport::Urp(UrpSettings::default()), 1500);
+        let urp = Transport::Urp(UrpSettings::default());
+        let speech = Speech::of(&urp, &urp, 1500);
         let sizes = |data| speech.packets(data).iter().map(|p| p.bytes).collect::<Vec<_>>();
         assert_eq!(sizes(12), [16]);
         assert_eq!(sizes(13), [13, 4]);
@@ -160,7 +164,7 @@ mod tests {
     #[test]
     fn a_udp_datagram_has_its_headers_and_a_plain_one_none() {
         for (transport, bytes) in [(Transport::Udp, 128), (Transport::Datagram, 100)] {
-            let speech = Speech::of(&transport, 1500);
+            let speech = Speech::of(&transport, &transport, 1500);
             assert_eq!(speech.packets(100), [Packet::plain(bytes)]);
             assert_eq!(speech.envelopes(100), u64::from(bytes));
             assert!(speech.answer.is_none());

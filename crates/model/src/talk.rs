@@ -170,6 +170,12 @@ impl Talk<'_> {
         })
     }
 
+    /// From one answer to the next, if they come one behind the other on the way back.
+    pub fn answers_apart(&self) -> Span {
+        let busy = |answer| self.back.stages.iter().map(move |stage| stage.busy(&[answer])).max();
+        self.speech.answer.and_then(busy).unwrap_or_default()
+    }
+
     /// From a block's start to the opening of the window.
     fn answered(&self, data: u32) -> Span {
         // A protocol answers before its host is told of the data.

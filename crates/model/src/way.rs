@@ -268,6 +268,17 @@ fn count_visits(stages: &mut [Stage]) {
     }
 }
 
+/// Whether a line serves one priority band before another, and these traffics have different ones.
+pub(crate) fn bands_differ(
+    network: &Network<'_>,
+    line: &LinkSpec,
+    traffics: impl IntoIterator<Item = usize>,
+) -> bool {
+    let mut bands = traffics.into_iter().map(|it| network.scenario().traffic[it].band);
+    let first = bands.next();
+    line.discipline.assumptions().bands && bands.any(|band| Some(band) != first)
+}
+
 /// All at once; the last packet ends the block.
 pub(crate) fn burst(packets: &[Packet]) -> Vec<(Span, Packet, bool)> {
     let last = packets.len().saturating_sub(1);

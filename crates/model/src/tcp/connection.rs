@@ -1,7 +1,7 @@
 //! The properties of a connection that the formulas need to know.
 
 use crate::formula::chance::Telling;
-use trunkline_core::Span;
+use trunkline_core::{Size, Span};
 use trunkline_scenario::TcpSettings;
 use trunkline_transport::tcp::congestion::Algorithm;
 use trunkline_transport::tcp::congestion::Counting;
@@ -17,7 +17,7 @@ const FIRST_OCTETS: u32 = 14_600;
 /// The largest window without scaling (RFC 9293 §3.1).
 pub(super) const UNSCALED: u64 = 65_535;
 
-/// A connection's settings; the profile's if the scenario says nothing.
+/// What counts for the data of one direction; the profiles' habits if the scenario says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Connection {
     pub law: Law,
@@ -66,6 +66,14 @@ fn law(name: Option<&str>, own: Algorithm) -> Result<Law, String> {
     law.ok_or_else(|| format!("the congestion control '{}'", name.unwrap_or(own.name())))
 }
 
+/// What an end does if the scenario says nothing else.
+fn habits(settings: &TcpSettings) -> Result<Settings, String> {
+    let profile: Result<Profile, _> = settings.profile.parse();
+    let known =
+        profile.map_err(|_| format!("the habits of the TCP profile '{}'", settings.profile))?;
+    Ok(Settings::of(known))
+}
+
 /// Bytes that the send buffer holds at first, and for each segment of the window; [`law`] knows the congestion control that
 /// `settings` name.
 fn growth(settings: &TcpSettings, habits: &Settings, payload: u32) -> Option<[u64; 2]> {
@@ -77,8 +85,8 @@ fn growth(settings: &TcpSettings, habits: &Settings, payload: u32) -> Option<[u6
 }
 
 /// How the sender that `settings` describe learns what is lost; [`law`] knows the congestion control that they name.
-fn telling(settings: &TcpSettings, habits: &Settings) -> Result<Telling, String> {
-    if settings.sack.unwrap_or(habits.sack) {
+fn telling(settings: &TcpSettings, habits: &Settings, sack: bool) -> Result<Telling, String> {
+    if sack {
         return Ok(Telling::Selective);
     }
     let named = settings.congestion.as_deref().and_then(|name| name.parse::<Algorithm>().ok());
@@ -91,26 +99,32 @@ fn telling(settings: &TcpSettings, habits: &Settings) -> Result<Telling, String>
 }
 
 impl Connection {
-    /// The connection that `settings` describe on a path whose packets have at most `mtu` bytes.
+    /// The sending half of a connection between the ends that `ours` and `theirs` describe, on a path whose packets have at most
+    /// `mtu` bytes. The receiver sets the window, and how acknowledgements come; an option holds if both ends offer it.
     ///
     /// # Errors
     /// What no formula knows.
-    pub fn of(settings: &TcpSettings, mtu: u32) -> Result<Connection, String> {
-        let name = &settings.profile;
-        let profile: Profile =
-            name.parse().map_err(|_| format!("the habits of the TCP profile '{name}'"))?;
-        let habits = Settings::of(profile);
-        let law = law(settings.congestion.as_deref(), habits.congestion)?;
-        let telling = telling(settings, &habits)?;
-        let options = if settings.timestamps.unwrap_or(habits.timestamps) { TIMESTAMPS } else { 0 };
-        let mss = settings.mss.unwrap_or(mtu.saturating_sub(HEADERS));
-        let own = habits.receive_buffer.min(habits.send_buffer);
-        let window = settings.window.map_or(own, |window| window.bytes());
-        let scaled = settings.window_scaling.unwrap_or(habits.window_scaling);
-        let held_back = settings.delayed_ack.map_or(habits.delayed_ack, Some);
+    pub fn between(
+        ours: &TcpSettings,
+        theirs: &TcpSettings,
+        mtu: u32,
+    ) -> Result<Connection, String> {
+        let (habits, peer) = (habits(ours)?, habits(theirs)?);
+        let both = |of: fn(&TcpSettings, &Settings) -> bool| of(ours, &habits) && of(theirs, &peer);
+        let law = law(ours.congestion.as_deref(), habits.congestion)?;
+        let telling = telling(ours, &habits, both(|end, of| end.sack.unwrap_or(of.sack)))?;
+        let stamped = both(|end, of| end.timestamps.unwrap_or(of.timestamps));
+        let options = if stamped { TIMESTAMPS } else { 0 };
+        let [mss, theirs_at_most] =
+            [ours, theirs].map(|end| end.mss.unwrap_or(mtu.saturating_sub(HEADERS)));
+        let buffer = habits.send_buffer_for(ours.window.map_or(0, Size::bytes));
+        let asked = theirs.window.map(|window| window.bytes().max(theirs_at_most.into()));
+        let window = asked.unwrap_or(peer.receive_buffer).min(buffer);
+        let scaled = both(|end, of| end.window_scaling.unwrap_or(of.window_scaling));
+        let held_back = theirs.delayed_ack.map_or(peer.delayed_ack, Some);
         let held_back = held_back.filter(|span| !span.is_zero());
-        let payload = mss.saturating_sub(options).max(1);
-        let first = settings.initial_window.unwrap_or(habits.initial_window);
+        let payload = mss.min(theirs_at_most).saturating_sub(options).max(1);
+        let first = ours.initial_window.unwrap_or(habits.initial_window);
         // RFC 6928 §2 bounds ten segments by 14 600 octets, but for two segments.
         let bounded = !habits.counts_segments && (3..=10).contains(&first);
         let most = if bounded { (FIRST_OCTETS / payload).max(2) } else { u32::MAX };
@@ -119,20 +133,20 @@ impl Connection {
             payload,
             header: HEADERS + options,
             window: if scaled { window } else { window.min(UNSCALED) },
-            buffer: habits.send_buffer_for(window),
-            grows: growth(settings, &habits, payload),
+            buffer,
+            grows: growth(ours, &habits, payload),
             first: first.min(most),
             acked: if held_back.is_some() { 2 } else { 1 },
             held_back,
             counting: habits.counting,
-            prompt: habits.interactive,
-            min_rto: settings.min_rto.unwrap_or(habits.min_rto),
+            prompt: peer.interactive,
+            min_rto: ours.min_rto.unwrap_or(habits.min_rto),
             above_round_trip: habits.min_rto_above_srtt,
             telling,
             limited: if habits.limited_transmit { 2 } else { 0 },
             whole: habits.counts_segments,
             ticks: habits.tick.is_some(),
-            heeds_marks: settings.ecn.unwrap_or(habits.ecn),
+            heeds_marks: both(|end, of| end.ecn.unwrap_or(of.ecn)),
         })
     }
 
@@ -187,18 +201,18 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trunkline_core::Size;
 
     #[test]
     fn profiles_and_what_the_scenario_says_instead() {
         let profile = |name: &str| TcpSettings { profile: name.into(), ..TcpSettings::default() };
-        let modern = Connection::of(&profile("trunkline"), 1500).unwrap();
+        let alike = |of: &TcpSettings, mtu| Connection::between(of, of, mtu);
+        let modern = alike(&profile("trunkline"), 1500).unwrap();
         assert_eq!((modern.payload, modern.header, modern.first), (1448, 52, 10));
         assert_eq!((modern.law, modern.slowed_by()), (Law::Reno, 1));
-        let old = Connection::of(&profile("bsd-reno"), 9180).unwrap();
+        let old = alike(&profile("bsd-reno"), 9180).unwrap();
         assert_eq!((old.payload, old.header, old.window, old.first), (9140, 40, 65_535, 1));
         assert_eq!(old.slowed_by(), 2);
-        let linux = Connection::of(&profile("linux"), 1500).unwrap();
+        let linux = alike(&profile("linux"), 1500).unwrap();
         assert_eq!((linux.law, linux.window), (Law::Cubic, 3_932_160));
         // Twice ten segments of 2304 octets of memory at first; 4.4BSD's has its size at once.
         assert_eq!(
@@ -206,7 +220,7 @@ mod tests {
             [46_080.0, 3_182_320.0, 8_388_608.0]
         );
         assert_eq!(old.buffer_with(0.0), 65_535.0);
-        assert!(Connection::of(&profile("vms"), 1500).unwrap_err().contains("vms"));
+        assert!(alike(&profile("vms"), 1500).unwrap_err().contains("vms"));
         let small = TcpSettings {
             window: Some(Size::from_bytes(1 << 20)),
             window_scaling: Some(false),
@@ -214,7 +228,37 @@ mod tests {
             mss: Some(512),
             ..TcpSettings::default()
         };
-        let small = Connection::of(&small, 1500).unwrap();
+        let small = alike(&small, 1500).unwrap();
         assert_eq!((small.window, small.payload, small.acked), (65_535, 500, 1));
+    }
+
+    /// RFC 9293 §3.7.1 and §3.8.6, RFC 7323 §2.2: the receiver announces window and segments, and options hold if both ends have
+    /// them.
+    #[test]
+    fn the_receiver_sets_the_window_and_options_need_both_ends() {
+        let plain = TcpSettings::default();
+        let between = |ours: &TcpSettings, theirs: &TcpSettings| {
+            Connection::between(ours, theirs, 1500).unwrap()
+        };
+        let small = TcpSettings { window: Some(Size::from_bytes(4096)), ..plain.clone() };
+        assert_eq!(between(&plain, &small).window, 4096);
+        assert_eq!(between(&small, &plain).window, between(&plain, &plain).window);
+        for (ours, theirs) in [(100, 1460), (1460, 100)] {
+            let [ours, theirs] =
+                [ours, theirs].map(|mss| TcpSettings { mss: Some(mss), ..plain.clone() });
+            assert_eq!(between(&ours, &theirs).payload, 88);
+        }
+        let bare = TcpSettings {
+            timestamps: Some(false),
+            window_scaling: Some(false),
+            sack: Some(false),
+            ..plain.clone()
+        };
+        for tcp in [between(&plain, &bare), between(&bare, &plain)] {
+            assert_eq!((tcp.header, tcp.payload, tcp.window), (40, 1460, UNSCALED));
+            assert_ne!(tcp.telling, Telling::Selective);
+        }
+        let patient = TcpSettings { delayed_ack: Some(Span::ZERO), ..plain.clone() };
+        assert_eq!((between(&plain, &patient).acked, between(&patient, &plain).acked), (1, 2));
     }
 }

@@ -61,10 +61,13 @@ impl<'a> Greedy<'a> {
         number: u32,
         write: Option<u64>,
     ) -> Result<Greedy<'a>, String> {
-        let Transport::Tcp(settings) = &*network.scenario().traffic[traffic].transport else {
+        let ends = &network.scenario().traffic[traffic];
+        let (Transport::Tcp(ours), Transport::Tcp(theirs)) =
+            (&*ends.transport, &*ends.reply_transport)
+        else {
             return Err("another transport than TCP".into());
         };
-        let tcp = Connection::of(settings, network.scenario().mtu)?;
+        let tcp = Connection::between(ours, theirs, network.scenario().mtu)?;
         let flow = Flow::new(network, traffic, number)?;
         flow.uncovered_but_loss_and_shapers(network).map_or(Ok(()), Err)?;
         if let Some((resource, _)) = flow.channel() {

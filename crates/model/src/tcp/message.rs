@@ -14,7 +14,7 @@ use crate::message::{Terms, behind_answers};
 use crate::prediction::{Figure, Prediction, What};
 use crate::talk::Talk;
 use crate::tcp::share::{Flows, Regime, Share};
-use crate::way::{Resource, Way, burst};
+use crate::way::{Resource, Way, bands_differ, burst};
 use std::collections::BTreeSet;
 use trunkline_core::{Cause, Span};
 use trunkline_engine::{Note, NoteKind};
@@ -125,19 +125,24 @@ fn in_bursts(
     (size, answer): (u32, u32),
 ) -> Result<(Connection, Connection), String> {
     let (traffic, mtu) = (&network.scenario().traffic[index], network.scenario().mtu);
-    let ours = in_one_burst(&traffic.transport, mtu, size)?;
+    let (own, other) = (&*traffic.transport, &*traffic.reply_transport);
+    let ours = in_one_burst((own, other), mtu, size)?;
     if size > ours.payload {
         unmarked(network, flow, &ours)?;
     }
-    Ok((ours, in_one_burst(&traffic.reply_transport, mtu, answer)?))
+    Ok((ours, in_one_burst((other, own), mtu, answer)?))
 }
 
 /// Does a message go out at once? It does within the first window: Nagle's algorithm (RFC 896) is off.
-fn in_one_burst(transport: &Transport, mtu: u32, bytes: u32) -> Result<Connection, String> {
-    let Transport::Tcp(settings) = transport else {
+fn in_one_burst(
+    ends: (&Transport, &Transport),
+    mtu: u32,
+    bytes: u32,
+) -> Result<Connection, String> {
+    let (Transport::Tcp(ours), Transport::Tcp(theirs)) = ends else {
         return Err("answers over another transport than TCP".into());
     };
-    let tcp = Connection::of(settings, mtu)?;
+    let tcp = Connection::between(ours, theirs, mtu)?;
     let first = u64::from(tcp.first) * u64::from(tcp.payload);
     if u64::from(bytes) > first.min(tcp.window) {
         return Err(format!("messages of {bytes} bytes, more than the first window of {first}"));
@@ -249,9 +254,16 @@ fn queues(
     (flows, shares): (&Flows<'_>, &[Share]),
     loaded: &mut Flow<'_>,
 ) -> Result<(), String> {
+    let all = flows.iter().map(|it| it.flow.traffic).chain([loaded.traffic]);
     for share in shares {
         match share.regime {
             Regime::Window | Regime::Loss => {}
+            Regime::Standing(Resource::Line(link, reversed))
+            | Regime::Overflow(Resource::Line(link, reversed), _)
+                if bands_differ(network, line(network, link, reversed), all.clone()) =>
+            {
+                return Err("waiting for transfers in another priority band".into());
+            }
             Regime::Standing(resource) | Regime::Overflow(resource, _)
                 if !serves_in_turn(network, resource) =>
             {

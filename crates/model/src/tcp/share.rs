@@ -7,7 +7,7 @@ use crate::formula::tcp;
 use crate::group::{line, stage_name};
 use crate::share::{Grant, Limit, fill};
 use crate::throughput::Throughput;
-use crate::way::Resource;
+use crate::way::{Resource, bands_differ};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use trunkline_core::Span;
@@ -253,7 +253,18 @@ fn at_stage(
         let name = stage_name(network, resource);
         return Err(format!("acknowledgements on the full line {name}"));
     }
-    match treatment(network, resource, (packet.unwrap_or(1), users.len()))? {
+    let of = |&user: &usize| flows[user].flow.traffic;
+    if let Resource::Line(link, reversed) = resource
+        && bands_differ(network, line(network, link, reversed), users.iter().map(of))
+    {
+        return Err(format!("priority bands at the full line {}", stage_name(network, resource)));
+    }
+    let treatment = treatment(network, resource, (packet.unwrap_or(1), users.len()))?;
+    if !matches!(treatment, Treatment::InTurn) && unequal(flows, users) {
+        let name = stage_name(network, resource);
+        return Err(format!("segments of unequal size in one full queue at {name}"));
+    }
+    match treatment {
         Treatment::InTurn => Ok(in_turn(flows, grants, users, resource)),
         Treatment::Managed(target) => {
             Crowd::managed(flows, users, resource, target).shares(network)
@@ -262,21 +273,59 @@ fn at_stage(
     }
 }
 
-/// Equal shares, but for those whom their own window or losses limit.
+/// The greatest packet over the least from which on a queue treats connections too unequally for the formulas.
+const UNEQUAL: f64 = 1.25;
+
+/// Whether connections have packets of very different sizes.
+fn unequal(flows: &[Greedy<'_>], users: &[usize]) -> bool {
+    let packets = users.iter().map(|&user| flows[user].tcp.payload + flows[user].tcp.header);
+    let (least, most) =
+        packets.fold((u32::MAX, 0), |(least, most), it| (least.min(it), most.max(it)));
+    f64::from(most) > UNEQUAL * f64::from(least)
+}
+
+/// Equal shares of a stage, but for those whom their own window or losses limit: on a line of its time, since turns count bytes
+/// with their headers, elsewhere of what is done there.
 fn in_turn(
     flows: &[Greedy<'_>],
     grants: &[Grant],
     users: &[usize],
     resource: Resource,
 ) -> Vec<Share> {
+    let alike = users.iter().all(|&user| flows[user].tcp.payload == flows[users[0]].tcp.payload);
+    let by_time = matches!(resource, Resource::Line(..)) && !alike;
+    let part = time_of_each(flows, grants, users, resource);
     let each = users.iter().map(|&user| match grants[user].limit {
         Limit::Own => own(&flows[user]),
         Limit::Stage(..) => {
-            let bytes = flows[user].claim().bytes;
-            let rate = Throughput::over(bytes, grants[user].cycle);
+            let rate = match by_time {
+                true => part_of(flows[user].capacity(resource), part),
+                false => Throughput::over(flows[user].claim().bytes, grants[user].cycle),
+            };
             let regime = Regime::Stage(resource);
             Share { rate, regime, queue: Span::ZERO, users: users.len(), saw: None }
         }
     });
     each.collect()
+}
+
+fn part_of(rate: Throughput, part: f64) -> Throughput {
+    Throughput::from_millibytes_per_second((rate.millibytes_per_second() as f64 * part) as u64)
+}
+
+/// The part of a stage's time that each of those has whom the stage limits.
+fn time_of_each(
+    flows: &[Greedy<'_>],
+    grants: &[Grant],
+    users: &[usize],
+    resource: Resource,
+) -> f64 {
+    let own_limit = |user: &&usize| grants[**user].limit == Limit::Own;
+    let (limited, others): (Vec<_>, Vec<_>) = users.iter().partition(own_limit);
+    let busy = |user: &&usize| {
+        let [own, all] = [own(&flows[**user]).rate, flows[**user].capacity(resource)];
+        own.millibytes_per_second() as f64 / all.millibytes_per_second().max(1) as f64
+    };
+    (1.0 - limited.iter().map(|user| busy(&user)).sum::<f64>()).max(0.0)
+        / others.len().max(1) as f64
 }

@@ -244,7 +244,7 @@ fn a_crowd_shares_equally_or_has_no_number() {
 fn caps_leave_the_rest_to_the_others() {
     let trunk = fifo(100_000_000, Span::ZERO, 20_000);
     let mut net = shared(&trunk, [MS, MS.scaled(5, 1)], &transport("newreno", 1 << 20));
-    net.traffic[1].transport = transport("newreno", 10_000).into();
+    net.traffic[1].reply_transport = transport("newreno", 10_000).into();
     let (near, far) = (rate(&net, "near"), rate(&net, "far"));
     // It loses packets as the other one does, and so has a little less than its whole window.
     let whole = 10_000.0 / (0.005_083 + mean_queue(&net, "near").as_secs_f64());

@@ -219,3 +219,19 @@ fn transfers_that_meet_slots_in_step_are_told_to() {
         assert!(least < most && least <= seen && seen <= most, "{seen}: {notes}");
     }
 }
+
+/// Answers that take longer on the way back than frames on the way there queue, and the reply waits behind them: 50 of 64 bits
+/// each over 10 kbit/s are 320 ms, then 7.2 ms the reply and 2 ms the distance.
+#[test]
+fn answers_queue_on_a_slow_way_back() {
+    for (transport, size) in [
+        ("{ kind = \"go-back-n\", frames = 50, frame = 10 }", 500),
+        ("{ kind = \"selective-repeat\", frames = 8, frame = 100, timeout = \"99s\" }", 3000),
+        ("{ kind = \"urp\", block = 100, outstanding = 7 }", 700),
+        ("{ kind = \"urp\", block = 100, outstanding = 3 }", 900),
+    ] {
+        let line = "delay = \"1ms\"\nbackward = { rate = \"10kbit/s\" }";
+        let traffic = format!("sizes = [{size}]\nreply = 1\ntransport = {transport}");
+        agree(&scenario(IDEAL, line, &traffic), 0.01);
+    }
+}

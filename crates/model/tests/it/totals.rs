@@ -64,3 +64,30 @@ fn lost_datagrams_are_missing_from_the_total() {
     let found = trunkline_model::predict(&Scenario::parse(&none, "totals.toml").unwrap()[0]);
     assert!(found.unwrap().traffic[0].samples.is_empty());
 }
+
+/// Flows that begin one after the other, together for a part of their time or never: the line carries no more than it can.
+#[test]
+fn the_total_of_staggered_flows_is_no_more_than_the_line() {
+    for (traffic, within) in [
+        ("kind = 'greedy'\ncount = 2\nstagger = '30s'\nduration = '10s'", 0.01),
+        ("kind = 'greedy'\ncount = 2\nstagger = '4s'\nduration = '10s'", 0.05),
+        ("kind = 'bulk'\ncount = 5\nstagger = '10s'\nbytes = 1000000\nrepeat = 3", 0.05),
+        (
+            "kind = 'timed-transfer'\nsizes = [1000]\ncount = 2\nstagger = '30s'\nduration = '10s'\ntransport = 'urp'",
+            0.05,
+        ),
+    ] {
+        let text = format!(
+            "host = [{{ name = 'a' }}, {{ name = 'b' }}]\nlink = [{{ between = ['a', 'b'], rate = '10Mbit/s', delay = '10ms' }}]\n\
+             [[traffic]]\nname = 't'\nfrom = 'a'\nto = 'b'\n{traffic}\n"
+        );
+        let scenario = Scenario::parse(&text, "totals.toml").unwrap().remove(0);
+        let both =
+            [trunkline_model::predict(&scenario).unwrap(), trunkline_sim::run(&scenario).unwrap()];
+        let [model, sim] = both.map(|run| {
+            let of = &run.traffic[0];
+            of.total_rate(of.samples.iter().next().unwrap().size).unwrap()
+        });
+        assert!((model / sim - 1.0).abs() < within, "{traffic}: {model} B/s, simulated {sim}");
+    }
+}
