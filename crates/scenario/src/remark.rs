@@ -99,7 +99,7 @@ impl Scenario {
             directions.into_iter().filter_map(move |(way, link)| {
                 let about = || About::Link(wire.name.clone());
                 idle(&wire.name, way, link)
-                    .or_else(|| idle_bucket(about(), way, link))
+                    .or_else(|| idle_bucket(about(), way, link, self.mtu))
                     .or_else(|| idle_key(about(), way, &link.discipline))
             })
         });
@@ -373,9 +373,12 @@ fn idle(link: &str, way: &str, spec: &LinkSpec) -> Option<Remark> {
     })
 }
 
-/// A shaper that lets through more than the line carries. A policer counts what comes.
-fn idle_bucket(about: About, way: &str, spec: &LinkSpec) -> Option<Remark> {
+/// A shaper that lets through more than the line carries. A policer counts what comes, and so do buckets too small for a packet.
+fn idle_bucket(about: About, way: &str, spec: &LinkSpec, mtu: u32) -> Option<Remark> {
     let assumed = spec.discipline.assumptions();
+    if assumed.largest.is_some_and(|largest| largest < mtu) {
+        return None;
+    }
     let (cap, rate) = (assumed.cap.filter(|_| assumed.early.is_none())?, spec.rate?);
     (cap >= rate && spec.schedule == Schedule::default()).then(|| Remark {
         about,

@@ -1,6 +1,7 @@
 //! When traffic is under way. Formulas take all flows to be there from first to last; where starts or ends lie apart, their
 //! course is followed, and each traffic is predicted beside those that are there with it.
 
+mod backlog;
 mod clock;
 mod told;
 
@@ -40,7 +41,9 @@ pub(crate) fn heeded(network: &Network<'_>, together: Vec<Found>) -> Vec<Found> 
         return together.into_iter().map(at_once).collect();
     }
     let heeded = |(index, whole)| scenes.told(index, &course).unwrap_or(whole);
-    together.into_iter().enumerate().map(heeded).collect()
+    let mut heeded: Vec<Found> = together.into_iter().enumerate().map(heeded).collect();
+    backlog::told(network, &mut heeded);
+    heeded
 }
 
 fn at_once(mut found: Found) -> Found {

@@ -260,3 +260,23 @@ proptest! {
         }
     }
 }
+
+/// A second at ten times the line's rate leaves nine of queue, in which a call of half a minute waits for most of its time.
+#[test]
+fn a_burst_that_fills_a_queue_is_told_to_who_waits_in_it() {
+    let notes = |burst: &str, line: &str| {
+        let text = format!(
+            "host = [{{ name = 'a' }}, {{ name = 'b' }}]\nlink = [{{ between = ['a', 'b'], rate = '1Mbit/s', limit = '2MB'{line} }}]\n\
+             [[traffic]]\nname = 'call'\nkind = 'paced'\nfrom = 'a'\nto = 'b'\nsize = 100\nrate = '10kbit/s'\nduration = '30s'\n\
+             [[traffic]]\nname = 'burst'\nkind = 'paced'\nfrom = 'a'\nto = 'b'\nsize = 1000\nrate = '{burst}'\nstart = '5s'\nduration = '1s'\n"
+        );
+        let scenario = Scenario::parse(&text, "when.toml").unwrap().remove(0);
+        let found = predictions(&scenario).unwrap();
+        let own = found.notes.iter().filter(|note| note.to_string().contains("call: "));
+        own.map(|note| note.text.clone()).collect::<Vec<_>>().join("\n")
+    };
+    let told = notes("10Mbit/s", "");
+    assert!(told.contains("burst comes faster than a>b carries") && told.contains("9s"), "{told}");
+    assert!(!notes("900kbit/s", "").contains("comes faster"));
+    assert!(!notes("10Mbit/s", ", discipline = 'drr'").contains("comes faster"));
+}
