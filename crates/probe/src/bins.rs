@@ -9,6 +9,7 @@ pub const MOST_BINS: usize = 36_000;
 #[derive(Debug, Clone, Default)]
 pub struct Bins {
     began: Option<Time>,
+    last: Option<Time>,
     interval: Span,
     octets: Vec<u64>,
     total: u64,
@@ -34,6 +35,7 @@ impl Bins {
             self.octets.resize(index + 1, 0);
         }
         self.octets[index] += octets;
+        self.last = self.last.max(Some(now));
         self.total += octets;
     }
 
@@ -49,6 +51,10 @@ impl Bins {
     pub fn began(&self) -> Option<Time> {
         self.began
     }
+    /// When the last octets came.
+    pub fn last(&self) -> Option<Time> {
+        self.last
+    }
 }
 
 #[cfg(test)]
@@ -63,6 +69,7 @@ mod tests {
             bins.add(at(millis), octets);
         }
         assert_eq!((bins.octets(), bins.total()), (&[3, 4, 0, 0, 8][..], 15));
+        assert_eq!((bins.began(), bins.last()), (Some(at(100)), Some(at(145))));
         bins.add(at(1 << 30), 16);
         assert_eq!((bins.octets().len(), bins.total()), (MOST_BINS, 31));
         assert_eq!(Bins::from(at(90), Span::ZERO).began(), Some(at(90)));

@@ -64,6 +64,11 @@ pub enum ProbeError {
 }
 
 impl ProbeError {
+    /// A data connection has ended before its time.
+    pub(crate) fn closed() -> ProbeError {
+        ProbeError::Gone("it closed the data connection".into())
+    }
+
     /// Octets of a data connection were none of the other end's.
     pub(crate) fn forged() -> ProbeError {
         ProbeError::Authentication(

@@ -1,7 +1,7 @@
 //! `trunkline probe bulk`: what a path carries.
 
 use super::rtt::Percent;
-use super::sinks::{self, SinkArgs, rate, rate_with_interval};
+use super::sinks::{self, SinkArgs, TOO_LITTLE, rate, rate_if_known, rate_with_interval};
 use super::target::{Stop, TargetArgs};
 use super::transfers::TransferArgs;
 use crate::failure::Failure;
@@ -153,7 +153,7 @@ fn table(result: &BulkResult) -> String {
     }
     let mut lines = vec![table.to_string()];
     for total in &result.goodput {
-        let text = total.bit_per_s.as_ref().map_or("too little to tell".into(), rate_with_interval);
+        let text = total.bit_per_s.as_ref().map_or(TOO_LITTLE.into(), rate_with_interval);
         let reached = match total.reached {
             Some(false) => "; not known as well as asked",
             _ => "",
@@ -171,11 +171,12 @@ pub fn row(number: usize, found: &BulkFigures) -> Vec<String> {
         rates.fold((f64::INFINITY, 0.0f64), |(low, high), one| (low.min(one), high.max(one)));
     let range =
         if least <= most { format!("{} to {}", rate(least), rate(most)) } else { "-".into() };
-    let streams: Vec<String> = found.streams_bit_per_s.iter().map(|&bits| rate(bits)).collect();
+    let streams: Vec<String> =
+        found.streams_bit_per_s.iter().map(|&bits| rate_if_known(bits)).collect();
     vec![
         number.to_string(),
         found.direction.to_string(),
-        rate(found.goodput_bit_per_s),
+        rate_if_known(found.goodput_bit_per_s),
         range,
         if streams.len() > 1 { streams.join("\n") } else { "-".into() },
         happened(found),

@@ -1,7 +1,7 @@
 //! `trunkline probe load`: delay under load.
 
 use super::bulk::row;
-use super::sinks::{self, SinkArgs, millis, rate};
+use super::sinks::{self, SinkArgs, millis, rate_if_known};
 use super::target::{Stop, TargetArgs};
 use super::transfers::TransferArgs;
 use crate::failure::Failure;
@@ -205,8 +205,8 @@ fn verdict(result: &LoadResult) -> Vec<String> {
         idle.value, loaded.value
     ));
     let goodput = result.transfers.iter();
-    let goodput =
-        goodput.map(|found| format!("{} {}", found.direction, rate(found.goodput_bit_per_s)));
+    let goodput = goodput
+        .map(|found| format!("{} {}", found.direction, rate_if_known(found.goodput_bit_per_s)));
     lines.push(format!("goodput meanwhile: {}", goodput.collect::<Vec<_>>().join(", ")));
     lines
 }

@@ -127,6 +127,14 @@ pub fn rate(bits: f64) -> String {
     }
 }
 
+/// A rate, if one was measured.
+pub fn rate_if_known(bits: Option<f64>) -> String {
+    bits.map_or(TOO_LITTLE.into(), rate)
+}
+
+/// In place of a figure of which nothing was measured.
+pub const TOO_LITTLE: &str = "too little to tell";
+
 /// A rate with half its interval in percent.
 pub fn rate_with_interval(found: &MeanInterval) -> String {
     let half = (found.ends.high - found.ends.low) / 2.0;

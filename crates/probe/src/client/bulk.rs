@@ -1,11 +1,12 @@
 //! `probe bulk`: what a path carries.
 
 use super::Connection;
+use super::goodput::CONFIDENCE;
+pub use super::goodput::{BulkFigures, DatagramFigures, IntervalFigures};
 use super::hosts::{self, Hosts};
-use super::transfer::{Datagrammed, Direction, Transfer, Transferred, Ways, transfer};
+use super::transfer::{Direction, Transfer, Transferred, Ways, transfer};
 use crate::result::FORMAT;
-use crate::tcp::TcpReading;
-use crate::wire::message::{Transport, UrpReading};
+use crate::wire::message::Transport;
 use crate::{ProbeError, clock};
 use serde::Serialize;
 use std::thread;
@@ -73,7 +74,7 @@ pub struct BulkResult {
 pub struct Goodput {
     /// The direction.
     pub direction: Direction,
-    /// The mean of the runs and its 95 % interval; of one run, that of its intervals.
+    /// The mean of the whole runs and its 95 % interval; of one run, that of its intervals.
     pub bit_per_s: Option<MeanInterval>,
     /// The result of the repetition until a stated confidence.
     pub known_bit_per_s: Option<Look>,
@@ -87,129 +88,6 @@ pub struct BulkRun {
     /// The directions, which go at once.
     pub directions: Vec<BulkFigures>,
 }
-
-/// One direction of one run.
-#[derive(Debug, Clone, Serialize)]
-pub struct BulkFigures {
-    /// The direction.
-    pub direction: Direction,
-    /// User octets that the receiver got in the time that counts.
-    pub octets: u64,
-    /// The time that counts: whole intervals after the warm-up.
-    pub counted_s: f64,
-    /// User bits received each second of it.
-    pub goodput_bit_per_s: f64,
-    /// The mean of the intervals that count and its 95 % interval, by batch means; `None` for fewer than
-    /// two.
-    pub goodput: Option<MeanInterval>,
-    /// The same as `goodput_bit_per_s` for each stream.
-    pub streams_bit_per_s: Vec<f64>,
-    /// All intervals, the warm-up's too.
-    pub intervals: Vec<IntervalFigures>,
-    /// TCP: the sender's congestion control.
-    pub congestion: Option<String>,
-    /// TCP: segments sent again, over all streams.
-    pub retransmits: Option<u64>,
-    /// TCP: for each stream, what the sender's kernel said over time.
-    pub tcp: Vec<Vec<TcpReading>>,
-    /// UDP: what became of the datagrams.
-    pub datagrams: Option<DatagramFigures>,
-    /// URP: the sender.
-    pub urp_sender: Option<UrpReading>,
-    /// URP: the receiver.
-    pub urp_receiver: Option<UrpReading>,
-}
-
-/// An interval.
-#[derive(Debug, Clone, Serialize)]
-pub struct IntervalFigures {
-    /// When it began, after the first octets.
-    pub start_s: f64,
-    /// The length of the interval.
-    pub length_s: f64,
-    /// User octets received.
-    pub octets: u64,
-    /// The same of each stream.
-    pub streams_octets: Vec<u64>,
-    /// All of them as bits per second.
-    pub goodput_bit_per_s: f64,
-    /// Whether it is part of the warm-up.
-    pub warmup: bool,
-}
-
-/// Counts of the datagrams.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct DatagramFigures {
-    /// The counts.
-    #[serde(flatten)]
-    pub counts: Datagrammed,
-    /// Lost on the path.
-    pub lost: u64,
-    /// The same as a share of those sent, 0 to 1.
-    pub lost_share: f64,
-    /// Interarrival jitter (RFC 3550).
-    pub jitter_ms: Option<f64>,
-}
-
-impl From<Datagrammed> for DatagramFigures {
-    fn from(counts: Datagrammed) -> DatagramFigures {
-        DatagramFigures {
-            counts,
-            lost: counts.lost(),
-            lost_share: counts.lost() as f64 / counts.sent.max(1) as f64,
-            jitter_ms: counts.jitter_ns.map(|nanos| nanos as f64 / 1e6),
-        }
-    }
-}
-
-impl BulkFigures {
-    /// Of a transfer, its first `warmup` left out.
-    pub fn of(done: Transferred, warmup: Span) -> BulkFigures {
-        let interval = done.interval.max(Span::from_millis(1));
-        let seconds = interval.as_secs_f64();
-        let whole = (done.duration.as_nanos() / interval.as_nanos()) as usize;
-        let skipped = (warmup.as_nanos().div_ceil(interval.as_nanos()) as usize).min(whole);
-        let at = |bins: &[u64], index: usize| bins.get(index).copied().unwrap_or(0);
-        let sum = |index: usize| done.bins.iter().map(|bins| at(bins, index)).sum::<u64>();
-        let counted: Vec<u64> = (skipped..whole).map(sum).collect();
-        let rates: Vec<f64> = counted.iter().map(|&octets| octets as f64 * 8.0 / seconds).collect();
-        let (octets, counted_s) = (counted.iter().sum::<u64>(), counted.len() as f64 * seconds);
-        let rate =
-            |octets: u64| if counted_s > 0.0 { octets as f64 * 8.0 / counted_s } else { 0.0 };
-        let stream = |bins: &Vec<u64>| rate((skipped..whole).map(|index| at(bins, index)).sum());
-        let figure = |index: usize| IntervalFigures {
-            start_s: index as f64 * seconds,
-            length_s: seconds,
-            octets: sum(index),
-            streams_octets: done.bins.iter().map(|bins| at(bins, index)).collect(),
-            goodput_bit_per_s: sum(index) as f64 * 8.0 / seconds,
-            warmup: index < skipped,
-        };
-        let last = |list: &Vec<TcpReading>| list.last().map(|last| u64::from(last.retransmits));
-        BulkFigures {
-            direction: done.direction,
-            octets,
-            counted_s,
-            goodput_bit_per_s: rate(octets),
-            goodput: mean_interval(&rates, CONFIDENCE),
-            streams_bit_per_s: done.bins.iter().map(stream).collect(),
-            intervals: (0..whole).map(figure).collect(),
-            congestion: done.congestion,
-            retransmits: done.tcp.iter().map(last).sum(),
-            tcp: done.tcp,
-            datagrams: done.datagrams.map(DatagramFigures::from),
-            urp_sender: done.urp.map(|(sender, _)| sender),
-            urp_receiver: done.urp.map(|(_, receiver)| receiver),
-        }
-    }
-
-    /// Whether nothing arrived, in the warm-up neither.
-    fn is_empty(&self) -> bool {
-        self.intervals.iter().all(|interval| interval.octets == 0)
-    }
-}
-
-const CONFIDENCE: f64 = 0.95;
 
 /// The measurements, and the reason why there are no more.
 #[derive(Debug)]
@@ -232,11 +110,13 @@ pub fn measure(
     let (found, hosts) = hosts::during(connection, || runs(connection, plan, tell));
     let (runs, failure) = found;
     let empty = |run: &BulkRun| run.directions.iter().all(BulkFigures::is_empty);
+    let short = |run: &BulkRun| run.directions.iter().any(|found| !found.whole);
     let failure = match failure {
         Some(error) if runs.is_empty() => return Err(error),
         None if runs.iter().all(empty) && !connection.is_over() => {
             Some(ProbeError::Silence(connection.server(), "data"))
         }
+        None if runs.iter().any(short) && !connection.is_over() => Some(ProbeError::closed()),
         other => other,
     };
     let whole = failure.is_none() && !connection.is_over();
@@ -289,9 +169,11 @@ fn goes_on(plan: &BulkPlan, runs: &[BulkRun]) -> bool {
     }
 }
 
+/// The goodputs of the whole runs: one that was cut short has fewer intervals, and is not to weigh as much.
 fn values(direction: Direction, runs: &[BulkRun]) -> Vec<f64> {
     let all = runs.iter().flat_map(|run| &run.directions);
-    all.filter(|found| found.direction == direction).map(|found| found.goodput_bit_per_s).collect()
+    let all = all.filter(|found| found.direction == direction && found.whole);
+    all.filter_map(|found| found.goodput_bit_per_s).collect()
 }
 
 /// All looks again, up to the first that ends it.
@@ -359,40 +241,24 @@ pub fn all_ways(
 
 #[cfg(test)]
 mod tests {
+    use super::super::goodput::tests::{cut_short, done};
     use super::*;
 
-    fn done(bins: &[&[u64]]) -> Transferred {
-        Transferred {
-            direction: Direction::Up,
-            duration: Span::from_secs(5),
-            interval: Span::from_secs(1),
-            bins: bins.iter().map(|bins| bins.to_vec()).collect(),
-            tcp: Vec::new(),
-            congestion: None,
-            datagrams: None,
-            urp: None,
-        }
-    }
-
     #[test]
-    fn the_warm_up_and_what_comes_late_do_not_count() {
-        let figures = BulkFigures::of(
-            done(&[&[1, 2, 1000, 1000, 1000, 500], &[0, 0, 0, 2000]]),
-            Span::from_millis(1500),
+    fn a_run_cut_short_does_not_weigh_as_much_as_whole_ones() {
+        let run = |done: Transferred| BulkRun {
+            directions: vec![BulkFigures::of(done, Span::from_secs(1))],
+        };
+        let cut = |lasted| run(cut_short(&[&[9; 5]], Span::from_millis(lasted)));
+        let two = [run(done(&[&[1000; 5]])), cut(2500)];
+        let plan = plan(Repeat::Times(2));
+        let mean = |runs: &[BulkRun]| {
+            goodput(Direction::Up, runs, &plan).bit_per_s.map(|found| found.mean)
+        };
+        assert_eq!(
+            (mean(&two), mean(&[cut(3500)]), mean(&[cut(900)])),
+            (Some(8e3), Some(72.0), None)
         );
-        assert_eq!((figures.octets, figures.counted_s), (5000, 3.0));
-        assert!((figures.goodput_bit_per_s - 40_000.0 / 3.0).abs() < 1e-9);
-        assert_eq!(figures.streams_bit_per_s, [8000.0, 16_000.0 / 3.0]);
-        assert_eq!(figures.intervals.len(), 5);
-        assert!(figures.intervals[1].warmup && !figures.intervals[2].warmup);
-        assert_eq!(figures.intervals[3].octets, 3000);
-    }
-
-    #[test]
-    fn nothing_received_is_a_goodput_of_nothing() {
-        let figures = BulkFigures::of(done(&[]), Span::from_secs(9));
-        assert_eq!((figures.goodput_bit_per_s, figures.counted_s), (0.0, 0.0));
-        assert_eq!(figures.goodput, None);
     }
 
     fn plan(repeat: Repeat) -> BulkPlan {
@@ -427,6 +293,7 @@ mod tests {
             let bins = vec![1; (whole.duration.as_nanos() / whole.interval.as_nanos()) as usize];
             let done = Transferred {
                 duration: whole.duration,
+                lasted: whole.duration,
                 interval: whole.interval,
                 ..done(&[&bins])
             };
@@ -435,12 +302,6 @@ mod tests {
             let least = asked - whole.interval.as_secs_f64();
             assert!(counted > least && counted <= asked + 1e-9, "{duration} {warmup}: {counted}");
         }
-    }
-
-    #[test]
-    fn what_came_in_the_warm_up_is_something() {
-        assert!(!BulkFigures::of(done(&[&[7]]), Span::from_secs(2)).is_empty());
-        assert!(BulkFigures::of(done(&[&[]]), Span::from_secs(2)).is_empty());
     }
 
     #[test]

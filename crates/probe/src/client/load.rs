@@ -177,7 +177,9 @@ pub fn measure(
 ) -> Result<LoadMeasured, ProbeError> {
     let mut work = Work { connection, plan, parts: Vec::new(), transfers: Vec::new() };
     let (done, hosts) = hosts::during(connection, || work.all(tell));
-    let failure = done.err().or_else(|| connection.lost());
+    let short = work.transfers.iter().any(|one| !one.is_whole()) && !connection.is_over();
+    let closed = || short.then(ProbeError::closed);
+    let failure = done.err().or_else(|| connection.lost()).or_else(closed);
     match failure {
         Some(error) if work.parts.is_empty() => Err(error),
         failure => Ok(work.document(timing, hosts, failure)),

@@ -8,6 +8,7 @@ mod control;
 mod exchange;
 pub mod fitting;
 mod fresh;
+mod goodput;
 mod hosts;
 mod ledger;
 mod line;

@@ -230,10 +230,9 @@ fn failure(
     exchanged: &Exchanged,
     carrier: &dyn Carrier,
 ) -> Option<ProbeError> {
-    let closed = || ProbeError::Gone("it closed the data connection".into());
     match exchanged.ended {
         Ended::Stopped => None,
-        Ended::ServerGone => Some(connection.lost().unwrap_or_else(closed)),
+        Ended::ServerGone => Some(connection.lost().unwrap_or_else(ProbeError::closed)),
         _ if exchanged.ledger.answered() == 0 && exchanged.ledger.sent() > 0 => {
             let what = if carrier.is_reliable() { "connections" } else { "datagrams" };
             Some(ProbeError::Silence(connection.server(), what))

@@ -35,11 +35,13 @@ pub fn transfer(
 ) -> Result<Transferred, ProbeError> {
     let flow = connection.flow(spec)?;
     let mut streams = join_all(connection, plan, flow)?;
+    let began = clock::now();
     // In one direction only the sender's choice matters; it is made at both ends.
     let congestion = streams.first().and_then(|one| tcp::congestion(&one.stream));
     match direction {
         Direction::Up => {
             let tcp = send_all(connection, plan, &mut streams);
+            let took = clock::now().since(began);
             // What has not been sent yet is of no use: the kernel is not to go on with it.
             let now = Some(Duration::ZERO);
             let abort = |one: &DataStream| set_socket_linger(&one.stream, now);
@@ -47,14 +49,15 @@ pub fn transfer(
             drop(streams);
             let report = connection.collect(flow)?;
             check(&report)?;
-            Ok(Transferred { tcp, congestion, ..received_far(plan, direction, report) })
+            Ok(Transferred { tcp, congestion, ..received_far(connection, plan, took, report) })
         }
         Direction::Down => {
             let bins = receive_all(connection, plan, &mut streams)?;
+            let listened = (began, clock::now());
             drop(streams);
             let report = connection.collect(flow).unwrap_or_default();
             check(&report)?;
-            Ok(received_near(plan, bins, &report))
+            Ok(received_near(connection, plan, listened, &bins, &report))
         }
     }
 }
@@ -128,7 +131,7 @@ fn receive_all(
     connection: &Connection,
     plan: &Transfer,
     streams: &mut [DataStream],
-) -> Result<Vec<Vec<u64>>, ProbeError> {
+) -> Result<Vec<Bins>, ProbeError> {
     let began = OnceLock::new();
     let began = &began;
     thread::scope(|scope| {
@@ -145,7 +148,7 @@ fn receive(
     plan: &Transfer,
     from: &mut DataStream,
     began: &OnceLock<Time>,
-) -> Result<Vec<u64>, ProbeError> {
+) -> Result<Bins, ProbeError> {
     let DataStream { stream, reader, writer } = from;
     let mut bins: Option<Bins> = None;
     let mut buffer = vec![0; CHUNK];
@@ -169,7 +172,7 @@ fn receive(
             Err(_) => break,
         }
     }
-    Ok(bins.map_or(Vec::new(), |bins| bins.octets().to_vec()))
+    Ok(bins.unwrap_or_default())
 }
 
 /// Fails if the server found octets that this client did not send.

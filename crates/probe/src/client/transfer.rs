@@ -115,6 +115,8 @@ pub struct Transferred {
     pub direction: Direction,
     /// The time for which it was meant to be sent.
     pub duration: Span,
+    /// The time for which it went on: less than `duration` if the user or the server ended it.
+    pub lasted: Span,
     /// The intervals.
     pub interval: Span,
     /// For each stream: user octets that the *receiver* got in each interval from its first on.
@@ -127,6 +129,13 @@ pub struct Transferred {
     pub datagrams: Option<Datagrammed>,
     /// Both ends of URP: sender, receiver.
     pub urp: Option<(UrpReading, UrpReading)>,
+}
+
+impl Transferred {
+    /// Whether it lasted as long as it was meant to.
+    pub fn is_whole(&self) -> bool {
+        self.lasted >= self.duration
+    }
 }
 
 /// Counts of the datagrams.
@@ -221,18 +230,22 @@ fn udp_up(
     let began = clock::now();
     let mut pacer = Pacer::at_rate(began, plan.rate, HEAD + size as usize);
     let (mut number, mut sent) = (0u32, 0u64);
-    loop {
+    let ended = loop {
         pacer.skip_to(clock::now());
         let due = pacer.next();
-        if due >= began + plan.duration || connection.is_over() {
-            break;
+        if due >= began + plan.duration {
+            break due;
+        }
+        if connection.is_over() {
+            break clock::now();
         }
         thread::sleep(due.since(clock::now()).to_duration());
         // What the system does not take is one lost.
         let _ = datagrams.send_filled(DatagramKind::Data, number, size);
         number = number.wrapping_add(1);
         sent += 1;
-    }
+    };
+    let took = ended.since(began);
     settle(connection);
     let report = connection.collect(flow)?;
     let counted = Datagrammed {
@@ -243,7 +256,7 @@ fn udp_up(
         over_rate: report.over_rate,
         jitter_ns: report.jitter_ns,
     };
-    Ok(Transferred { datagrams: Some(counted), ..received_far(plan, Direction::Up, report) })
+    Ok(Transferred { datagrams: Some(counted), ..received_far(connection, plan, took, report) })
 }
 
 /// Lets what is under way arrive.
@@ -254,11 +267,26 @@ fn settle(connection: &Connection) {
     }
 }
 
-/// A transfer of which the server is the receiver.
-pub fn received_far(plan: &Transfer, direction: Direction, report: FlowReport) -> Transferred {
+/// What comes to its end by so much too early did so because the path delayed its beginning more.
+const SLACK: Span = Span::from_millis(100);
+
+/// The time that a transfer lasted which took so long here: what was planned, unless the user or the server ended it.
+fn lasted(connection: &Connection, plan: &Transfer, took: Span) -> Span {
+    let early = connection.is_over() || took + SLACK < plan.duration;
+    if early { plan.duration.min(took) } else { plan.duration }
+}
+
+/// A transfer of which the server is the receiver, and to which was sent for so long.
+pub fn received_far(
+    connection: &Connection,
+    plan: &Transfer,
+    took: Span,
+    report: FlowReport,
+) -> Transferred {
     Transferred {
-        direction,
+        direction: Direction::Up,
         duration: plan.duration,
+        lasted: lasted(connection, plan, took),
         interval: plan.interval,
         bins: report.bins,
         tcp: Vec::new(),
@@ -268,13 +296,24 @@ pub fn received_far(plan: &Transfer, direction: Direction, report: FlowReport) -
     }
 }
 
-/// A transfer of which this end is the receiver.
-pub fn received_near(plan: &Transfer, bins: Vec<Vec<u64>>, report: &FlowReport) -> Transferred {
+/// A transfer of which this end is the receiver, which listened between two instants. If the server is gone, nobody knows
+/// how long it had been when the last octets had come: what came later is not told to be nothing.
+pub fn received_near(
+    connection: &Connection,
+    plan: &Transfer,
+    (began, ended): (Time, Time),
+    bins: &[Bins],
+    report: &FlowReport,
+) -> Transferred {
+    let began = bins.iter().filter_map(Bins::began).min().unwrap_or(began);
+    let heard = bins.iter().filter_map(Bins::last).max().unwrap_or(began);
+    let ended = if connection.is_gone() { heard } else { ended };
     Transferred {
         direction: Direction::Down,
         duration: plan.duration,
+        lasted: lasted(connection, plan, ended.since(began)),
         interval: plan.interval,
-        bins,
+        bins: bins.iter().map(|bins| bins.octets().to_vec()).collect(),
         tcp: report.tcp.clone(),
         congestion: report.congestion.clone(),
         datagrams: None,
@@ -300,6 +339,7 @@ fn udp_down(
             tracker.note_transit(head.stamp, at);
         }
     }
+    let listened = (door.began, clock::now());
     let report = connection.collect(flow).unwrap_or_default();
     let counted = Datagrammed {
         sent: report.sent.max(tracker.received()),
@@ -309,8 +349,8 @@ fn udp_down(
         over_rate: report.over_rate,
         jitter_ns: tracker.jitter(),
     };
-    let bins = vec![bins.octets().to_vec()];
-    Ok(Transferred { datagrams: Some(counted), ..received_near(plan, bins, &report) })
+    let received = received_near(connection, plan, listened, &[bins], &report);
+    Ok(Transferred { datagrams: Some(counted), ..received })
 }
 
 /// When to ask for what is to come, and when all of it has.
@@ -357,19 +397,21 @@ fn urp(
     let size = plan.size.unwrap_or(u32::from(settings.block));
     let flow = connection.flow(FlowSpec { urp: Some(settings), size, ..spec })?;
     let mut end = UrpEnd::open(connection, flow, &settings)?;
-    let bins = match direction {
-        Direction::Up => end.send(connection, plan, size),
-        Direction::Down => end.receive(connection, plan),
-    };
-    let report = connection.collect(flow)?;
-    let (near, far) = (end.channel.reading(), report.urp.unwrap_or_default());
+    let began = clock::now();
     Ok(match direction {
         Direction::Up => {
-            Transferred { urp: Some((near, far)), ..received_far(plan, direction, report) }
+            end.send(connection, plan, size);
+            let took = clock::now().since(began);
+            let report = connection.collect(flow)?;
+            let urp = Some((end.channel.reading(), report.urp.unwrap_or_default()));
+            Transferred { urp, ..received_far(connection, plan, took, report) }
         }
         Direction::Down => {
-            let bins = vec![bins.octets().to_vec()];
-            Transferred { urp: Some((far, near)), ..received_near(plan, bins, &report) }
+            let bins = end.receive(connection, plan);
+            let listened = (began, clock::now());
+            let report = connection.collect(flow).unwrap_or_default();
+            let urp = Some((report.urp.unwrap_or_default(), end.channel.reading()));
+            Transferred { urp, ..received_near(connection, plan, listened, &[bins], &report) }
         }
     })
 }
@@ -389,7 +431,7 @@ impl UrpEnd {
         })
     }
 
-    fn send(&mut self, connection: &Connection, plan: &Transfer, size: u32) -> Bins {
+    fn send(&mut self, connection: &Connection, plan: &Transfer, size: u32) {
         let until = clock::now() + plan.duration;
         let mut none = Bins::new(plan.interval);
         while clock::now() < until && !connection.is_over() {
@@ -398,7 +440,6 @@ impl UrpEnd {
             }
             self.turn(until, &mut none);
         }
-        none
     }
 
     fn receive(&mut self, connection: &Connection, plan: &Transfer) -> Bins {

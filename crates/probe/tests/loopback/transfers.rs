@@ -1,8 +1,13 @@
 //! Bulk transfers by every transport in every direction, alone and beside messages.
 
-use crate::support::{connect, options};
+use crate::support::{KEY, connect, options, target};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 use trunkline_core::{Rate, Seed, Span};
 use trunkline_probe::Pace;
+use trunkline_probe::client::Connection;
 use trunkline_probe::client::bulk::{self, BulkPlan, Repeat};
 use trunkline_probe::client::load::{self, LoadPlan, Phase};
 use trunkline_probe::client::transfer::{Transfer, Ways};
@@ -46,7 +51,7 @@ fn every_transport_both_ways() {
             // Of eight intervals two are the warm-up's.
             assert_eq!((found.intervals.len(), found.counted_s), (8, 0.6000000000000001));
             assert!(found.octets > 10_000, "{transport} {found:?}");
-            let above = found.goodput_bit_per_s > 12e6;
+            let above = found.goodput_bit_per_s.unwrap() > 12e6;
             assert!(transport == Transport::Urp || !above, "{transport} {found:?}");
             match transport {
                 Transport::Tcp => assert!(found.tcp.len() == 3 && found.congestion.is_some()),
@@ -82,7 +87,8 @@ fn the_servers_rate_holds_for_connections_too() {
     let free = Transfer { rate: None, ..transfer(Transport::Tcp) };
     let plan = BulkPlan { transfer: free, ..plan(Transport::Tcp) };
     let done = bulk::measure(&connection, &plan, &mut |_| {}).unwrap();
-    let total: f64 = done.result.runs[0].directions.iter().map(|one| one.goodput_bit_per_s).sum();
+    let each = done.result.runs[0].directions.iter();
+    let total: f64 = each.map(|one| one.goodput_bit_per_s.unwrap()).sum();
     // A burst of some tens of milliseconds comes on top.
     assert!(total < 8e6, "{total}");
 }
@@ -97,7 +103,7 @@ fn the_servers_rate_holds_for_urp_down_too() {
     let done = bulk::measure(&connect(&server), &plan, &mut |_| {}).unwrap();
     let found = &done.result.runs[0].directions[0];
     // It took nothing in the end when its answers were dropped for the rate.
-    assert!((1e6..8e6).contains(&found.goodput_bit_per_s), "{found:?}");
+    assert!((1e6..8e6).contains(&found.goodput_bit_per_s.unwrap()), "{found:?}");
 }
 
 #[test]
@@ -127,4 +133,44 @@ fn messages_before_beside_and_after() {
     let sent: Vec<u64> = done.result.phases.iter().map(|part| part.sent).collect();
     assert_eq!(sent, [60, 120, 60]);
     assert!(done.result.worse.is_some());
+}
+
+/// A transfer that would last long and is ended after half a second: no interval is told that has not gone by.
+fn ended(transport: Transport, ways: Ways, end: impl FnOnce() + Send, at: &Connection) {
+    let transfer = Transfer { duration: Span::from_secs(20), ..transfer(transport) };
+    let plan = BulkPlan { transfer, ways, ..plan(transport) };
+    let began = Instant::now();
+    let done = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(500));
+            end();
+        });
+        bulk::measure(at, &plan, &mut |_| {}).unwrap()
+    });
+    let passed = began.elapsed().as_secs_f64();
+    assert!(!done.result.whole);
+    for found in &done.result.runs[0].directions {
+        assert!(!found.whole);
+        let told = found.intervals.len() as f64 * 0.1;
+        assert!(told <= passed, "{transport} {}: {told} of {passed} s", found.direction);
+    }
+}
+
+#[test]
+fn intervals_after_the_users_stop_do_not_count() {
+    for transport in Transport::ALL {
+        let server = Server::start(options()).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let connection = Connection::open(&target(&server, Some(KEY)), &stop).unwrap();
+        ended(transport, Ways::Both, || stop.store(true, Ordering::Relaxed), &connection);
+    }
+}
+
+#[test]
+fn intervals_after_the_servers_end_do_not_count() {
+    for transport in Transport::ALL {
+        let server = Server::start(options()).unwrap();
+        let connection = connect(&server);
+        ended(transport, Ways::Down, || drop(server), &connection);
+    }
 }
