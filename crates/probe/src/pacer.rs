@@ -4,7 +4,7 @@ use std::fmt;
 use trunkline_core::{Rate, Seed, Span, Stream, Time};
 
 /// The lag beyond which messages are dropped, not made up for in a burst.
-const MOST_BEHIND: Span = Span::from_millis(100);
+pub const MOST_BEHIND: Span = Span::from_millis(100);
 
 /// The way in which messages follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

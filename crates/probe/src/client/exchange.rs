@@ -7,7 +7,7 @@
 use super::carrier::Carrier;
 use super::ledger::Ledger;
 use crate::clock;
-use crate::pacer::{Pace, Pacer};
+use crate::pacer::{MOST_BEHIND, Pace, Pacer};
 use crate::result::GoalFigures;
 use serde::Serialize;
 use std::io;
@@ -16,6 +16,8 @@ use trunkline_fit::{Exchange, Goal, Look, Progress, Stopping};
 
 /// The time between looks at the stop signs.
 const LOOK: Span = Span::from_millis(50);
+/// Answers that are taken before another message that is late is sent: more than one, so that none pile up.
+const TAKEN: usize = 16;
 
 /// The messages to be sent.
 #[derive(Debug, Clone)]
@@ -26,7 +28,7 @@ pub struct Course {
     pub pace: Pace,
     /// The most rounds.
     pub rounds: u64,
-    /// The time for which messages are sent.
+    /// The time for which messages are sent. Those that are late go up to [`MOST_BEHIND`] after it.
     pub duration: Span,
     /// The time for which an answer is waited for.
     pub timeout: Span,
@@ -201,7 +203,7 @@ impl Work<'_> {
                 return Ok(ended);
             }
             let Some(size) = self.order.next() else { return Ok(Ended::Count) };
-            let number = self.send(size, clock::now())?;
+            let Some(number) = self.send(size, clock::now())? else { continue };
             let patience = clock::now() + self.course.timeout;
             while self.is_outstanding(number) && clock::now() < patience {
                 if let Some(ended) = (self.over)() {
@@ -219,6 +221,7 @@ impl Work<'_> {
                 break ended;
             }
             let Some(size) = self.order.next() else { break Ended::Count };
+            self.take_some()?;
             while clock::now() < intended {
                 if let Some(ended) = (self.over)() {
                     return Ok(ended);
@@ -237,21 +240,30 @@ impl Work<'_> {
         Ok(ended)
     }
 
-    fn ended(&self, at: Time) -> Option<Ended> {
-        let time = (at >= self.until).then_some(Ended::Duration);
+    /// Whether it has ended before a message that is due at `due`.
+    fn ended(&self, due: Time) -> Option<Ended> {
+        let time = (due >= self.until).then_some(Ended::Duration);
         let goal = self.aims.are_reached().then_some(Ended::Goal);
-        (self.over)().or(goal).or(time)
+        self.cut_off().or(goal).or(time)
+    }
+
+    /// Whether nothing more is to be sent, whatever is due.
+    fn cut_off(&self) -> Option<Ended> {
+        let late = clock::now() >= self.until + MOST_BEHIND;
+        (self.over)().or(late.then_some(Ended::Duration))
     }
 
     fn is_outstanding(&self, number: u32) -> bool {
         self.ledger.is_outstanding(number)
     }
 
-    /// Sends a message that was meant for `intended`. One outstanding is meant for when it goes.
-    fn send(&mut self, size: u32, intended: Time) -> io::Result<u32> {
+    /// Sends a message that was meant for `intended`, unless all ends before there is room for it. One outstanding is meant
+    /// for when it goes.
+    fn send(&mut self, size: u32, intended: Time) -> io::Result<Option<u32>> {
         let number = self.ledger.sent() as u32;
         let sent = match self.hand_over(number, size) {
-            Ok(sent) => sent,
+            Ok(Some(sent)) => sent,
+            Ok(None) => return Ok(None),
             // A datagram that the system does not take is one lost on the way out.
             Err(_) if !self.carrier.is_reliable() => {
                 self.ledger.unsent += 1;
@@ -262,35 +274,45 @@ impl Work<'_> {
         let intended = if self.course.pace == Pace::OneOutstanding { sent } else { intended };
         self.ledger.enter(size, intended, sent);
         (self.tell)(Event::Sent(self.ledger.sent()));
-        Ok(number)
+        Ok(Some(number))
     }
 
-    /// Hands a message over to the carrier, when a reliable one has room for it.
-    fn hand_over(&mut self, number: u32, size: u32) -> io::Result<Time> {
+    /// Hands a message over to the carrier, when a reliable one has room for it; `None` if all ends before.
+    fn hand_over(&mut self, number: u32, size: u32) -> io::Result<Option<Time>> {
         loop {
             match self.carrier.send(number, size) {
                 Err(error)
-                    if error.kind() == io::ErrorKind::WouldBlock
-                        && self.carrier.is_reliable()
-                        && (self.over)().is_none() =>
+                    if error.kind() == io::ErrorKind::WouldBlock && self.carrier.is_reliable() =>
                 {
+                    if self.cut_off().is_some() {
+                        return Ok(None);
+                    }
                     self.listen(clock::now() + LOOK)?;
                 }
-                sent => return sent,
+                sent => return sent.map(Some),
             }
         }
     }
 
-    /// Takes one answer if it comes before `until`, and in any case not long.
-    fn listen(&mut self, until: Time) -> io::Result<()> {
+    /// Takes answers that are there. Who is behind with sending does not wait for any, and would take none at all.
+    fn take_some(&mut self) -> io::Result<()> {
+        for _ in 0..TAKEN {
+            if !self.listen(clock::now())? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes one answer if it comes before `until`, and in any case not long. Tells whether one came.
+    fn listen(&mut self, until: Time) -> io::Result<bool> {
         let until = until.min(clock::now() + LOOK);
-        if let Some(reply) = self.carrier.receive(until)?
-            && let Some(exchange) = self.ledger.note(reply)
-        {
+        let Some(reply) = self.carrier.receive(until)? else { return Ok(false) };
+        if let Some(exchange) = self.ledger.note(reply) {
             self.aims.note(&exchange);
             (self.tell)(Event::Answer(exchange));
         }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -306,17 +328,24 @@ mod tests {
     struct Scripted {
         fates: VecDeque<Option<u64>>,
         under_way: Vec<(Time, u32, u32)>,
+        /// The time that it takes to send a message.
+        cost: Span,
+        /// The most messages whose answers had not been read when another was sent.
+        most_unread: usize,
     }
 
     impl Scripted {
         fn new(fates: &[Option<u64>]) -> Scripted {
-            Scripted { fates: fates.iter().copied().collect(), under_way: Vec::new() }
+            let fates = fates.iter().copied().collect();
+            Scripted { fates, under_way: Vec::new(), cost: Span::ZERO, most_unread: 0 }
         }
     }
 
     impl Carrier for Scripted {
         fn send(&mut self, number: u32, size: u32) -> io::Result<Time> {
             let now = clock::now();
+            self.most_unread = self.most_unread.max(self.under_way.len());
+            std::thread::sleep(self.cost.to_duration());
             if let Some(Some(micros)) = self.fates.pop_front() {
                 self.under_way.push((now + Span::from_micros(micros), number, size));
             }
@@ -389,6 +418,26 @@ mod tests {
         assert!(intended.windows(2).all(|two| two[1] - two[0] == 2_000_000));
         assert!(seen.exchanges.iter().all(|one| one.response() >= one.round_trip()));
         assert!(seen.exchanges.iter().all(|one| one.round_trip() == 20_000_000));
+    }
+
+    #[test]
+    fn who_is_behind_with_sending_reads_answers_all_the_same() {
+        let mut carrier = Scripted::new(&[Some(0); 300]);
+        let done = run(&mut carrier, &course(Pace::Every(Span::from_nanos(1)), 100));
+        assert_eq!((done.ledger.sent(), done.ledger.answered()), (300, 300));
+        assert!(carrier.most_unread <= 1, "{}", carrier.most_unread);
+    }
+
+    #[test]
+    fn who_is_behind_with_sending_ends_in_time() {
+        let cost = Span::from_millis(1);
+        let mut carrier = Scripted { cost, ..Scripted::new(&[]) };
+        let pace = Pace::Every(Span::from_micros(1));
+        let plan = Course { duration: Span::from_millis(50), ..course(pace, 1000) };
+        let done = run(&mut carrier, &plan);
+        // At a microsecond each three thousand messages are due long before the time is over.
+        assert_eq!(done.ended, Ended::Duration);
+        assert!(done.ledger.sent() < 3000);
     }
 
     #[test]

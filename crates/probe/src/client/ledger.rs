@@ -1,6 +1,7 @@
 //! The messages of a measurement and what became of each.
 
 use super::carrier::Reply;
+use crate::pacer::MOST_BEHIND;
 use crate::tracker::covers;
 use trunkline_core::Time;
 use trunkline_fit::{Exchange, Lost, Observations, Way};
@@ -62,6 +63,16 @@ impl Ledger {
         self.arrivals.len() as u64
     }
 
+    /// The warning that this host did not send at the pace asked for, if it was far behind.
+    pub fn late(&self) -> Option<String> {
+        let lateness = self.slots.iter().map(|slot| slot.sent.since(slot.intended));
+        let most = lateness.max().filter(|&most| most > MOST_BEHIND)?;
+        Some(format!(
+            "this host could not keep the pace: messages went up to {} late, and losses may be its own; choose a slower one",
+            most.rounded()
+        ))
+    }
+
     /// The observations. `received` are the numbers that the server saw; without, nobody can tell which
     /// way something was lost. Over a reliable carrier nothing is: what is not answered at the end is left
     /// out.
@@ -110,6 +121,19 @@ fn exchange_of(number: u32, slot: &Slot) -> Option<Exchange> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trunkline_core::Span;
+
+    #[test]
+    fn a_sender_far_behind_is_warned_of() {
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        let mut ledger = Ledger::default();
+        ledger.enter(1, at(20), at(120));
+        assert_eq!(ledger.late(), None);
+        ledger.enter(1, at(30), at(180));
+        ledger.enter(1, at(40), at(41));
+        let warning = ledger.late().unwrap();
+        assert!(warning.contains("150ms") && warning.contains("pace"), "{warning}");
+    }
 
     #[test]
     fn copies_and_strange_numbers_are_counted() {

@@ -176,7 +176,10 @@ pub fn measure(
     tell: &mut Tell<'_>,
 ) -> Result<LoadMeasured, ProbeError> {
     let mut work = Work { connection, plan, parts: Vec::new(), transfers: Vec::new() };
-    let (done, hosts) = hosts::during(connection, || work.all(tell));
+    let (done, mut hosts) = hosts::during(connection, || work.all(tell));
+    let late =
+        |part: &Part| Some(format!("{}: {}", part.phase.name(), part.exchanged.ledger.late()?));
+    hosts.warnings.extend(work.parts.iter().filter_map(late));
     let short = work.transfers.iter().any(|one| !one.is_whole()) && !connection.is_over();
     let closed = || short.then(ProbeError::closed);
     let failure = done.err().or_else(|| connection.lost()).or_else(closed);

@@ -204,11 +204,12 @@ pub fn measure(
         flow.known.looking = flow.looking(plan);
     }
     let course = flow.course(plan);
-    let (done, hosts) = hosts::during(connection, || match &plan.sweep {
+    let (done, mut hosts) = hosts::during(connection, || match &plan.sweep {
         Some(sweep) => flow.sweep(connection, &course, sweep, tell),
         None => flow.run(connection, &course, tell),
     });
     let (exchanged, report) = done;
+    hosts.warnings.extend(exchanged.ledger.late());
     let initial = match exchanged.ended {
         Ended::Stopped | Ended::ServerGone => None,
         _ => flow.initial_window(connection, plan, &course),

@@ -100,3 +100,20 @@ fn a_window_that_the_client_leaves_open_is_the_servers() {
     let own = run(options(), &RttPlan { window: Some((50, 1)), ..plan });
     assert_eq!((own.known.block, own.result.answered), (Some(50), 6));
 }
+
+#[test]
+fn who_cannot_keep_the_pace_says_so() {
+    let plan = RttPlan {
+        sizes: vec![64],
+        pace: Pace::Every(Span::from_nanos(1)),
+        count: 2_000_000,
+        duration: Span::from_millis(300),
+        timeout: Span::from_millis(200),
+        ..RttPlan::new(Transport::Udp)
+    };
+    let done = run(options(), &plan);
+    assert_eq!(done.result.ended, Ended::Duration);
+    assert!(done.result.answered > 0);
+    let warnings = done.result.hosts.warnings.join("\n");
+    assert!(warnings.contains("pace") && warnings.contains("may be its own"), "{warnings}");
+}
