@@ -11,7 +11,9 @@ use crate::progress::Progress;
 use crate::serve::failure;
 use trunkline_core::Span;
 use trunkline_fit::Goal;
-use trunkline_probe::client::bulk::{BulkFigures, BulkPlan, BulkResult, BulkRun, Repeat, measure};
+use trunkline_probe::client::bulk::{
+    BulkFigures, BulkPlan, BulkResult, BulkRun, Repeat, measure, with_warmup,
+};
 use trunkline_probe::result::{IntervalRow, Line, flent, write_intervals};
 use trunkline_probe::wire::message::Transport;
 
@@ -94,7 +96,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     args.sinks.check_flows(plan.ways, plan.transfer.streams)?;
     let stop = Stop::on_signals()?;
     let connection = args.target.connect(&stop)?;
-    let each = plan.transfer.duration + plan.warmup;
+    let each = with_warmup(&plan.transfer, plan.warmup).duration;
     let mut progress = Progress::new(0);
     progress.tell(&format!("transferring {} for {each}", plan.transfer.transport));
     let mut count = 0;

@@ -17,7 +17,7 @@ pub struct TransferArgs {
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=64))]
     pub streams: u16,
-    /// How long to send and count, after the warm-up
+    /// How long to send and count, after the warm-up; made up to whole intervals
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = lasting)]
     pub duration: Span,
     /// Time left out at the beginning [default: 1s; of load: 2s]
