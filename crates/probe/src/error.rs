@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use thiserror::Error;
+use trunkline_core::Span;
 use trunkline_handshake::{KeyError, Refusal, Unfit};
 
 /// The reason why a server does not start or a probe does not measure.
@@ -76,6 +77,15 @@ impl ProbeError {
                 .into(),
         )
     }
+}
+
+/// The refusal of what would take longer than the time that is left of a session.
+pub(crate) fn too_long(left: Span, asked: &str) -> String {
+    format!(
+        "the session may last {} more, and {asked} were asked for; ask for less, or start the server with a longer \
+         --max-duration",
+        left.rounded()
+    )
 }
 
 /// Gives a failed system call its name.

@@ -5,6 +5,7 @@ use super::goodput::CONFIDENCE;
 pub use super::goodput::{BulkFigures, DatagramFigures, IntervalFigures};
 use super::hosts::{self, Hosts};
 use super::transfer::{Direction, Transfer, Transferred, Ways, transfer};
+use crate::error::too_long;
 use crate::result::FORMAT;
 use crate::wire::message::Transport;
 use crate::{ProbeError, clock};
@@ -206,7 +207,7 @@ fn goodput(direction: Direction, runs: &[BulkRun], plan: &BulkPlan) -> Goodput {
 }
 
 fn run(connection: &Connection, plan: &BulkPlan) -> Result<BulkRun, ProbeError> {
-    let done = all_ways(connection, &with_warmup(&plan.transfer, plan.warmup), plan.ways)?;
+    let done = all_ways(connection, &plan.transfer, plan.warmup, plan.ways)?;
     let figures = done.into_iter().map(|done| BulkFigures::of(done, plan.warmup));
     Ok(BulkRun { directions: figures.collect() })
 }
@@ -221,15 +222,32 @@ pub fn with_warmup(transfer: &Transfer, warmup: Span) -> Transfer {
     Transfer { interval, duration: interval.scaled(all, 1), ..transfer }
 }
 
-/// Transfers in all these directions at once.
+/// Fails if a transfer with its warm-up takes longer than the session. The server would refuse it too, but knows of no
+/// warm-up.
+fn check_time(connection: &Connection, whole: Span, warmup: Span) -> Result<(), ProbeError> {
+    let left = connection.left();
+    if whole <= left {
+        return Ok(());
+    }
+    let asked = match warmup.is_zero() {
+        true => format!("{whole} in all"),
+        false => format!("{whole} in all, {warmup} of it warm-up,"),
+    };
+    Err(ProbeError::Refused(too_long(left, &asked)))
+}
+
+/// Transfers in all these directions at once, behind a warm-up.
 ///
 /// # Errors
 /// The first direction's that fails.
 pub fn all_ways(
     connection: &Connection,
-    plan: &Transfer,
+    asked: &Transfer,
+    warmup: Span,
     ways: Ways,
 ) -> Result<Vec<Transferred>, ProbeError> {
+    let plan = &with_warmup(asked, warmup);
+    check_time(connection, plan.duration, warmup)?;
     let began = clock::now();
     thread::scope(|scope| {
         let start = |&way: &Direction| scope.spawn(move || transfer(connection, plan, way));

@@ -141,6 +141,8 @@ pub struct Connection {
     keys: SessionKeys,
     cookie: u64,
     limits: Limits,
+    /// When the session's time is over.
+    until: Time,
     /// The number of the next flow. Numbers reach the server in order.
     flows: Mutex<u16>,
 }
@@ -178,7 +180,8 @@ impl Connection {
         let thread = thread::Builder::new().name("probe-alive".into());
         thread.spawn(move || watched.watch()).naming("start a thread")?;
         let Welcome { keys, cookie, limits } = welcome;
-        Ok(Connection { shared, server, keys, cookie, limits, flows: Mutex::default() })
+        let until = clock::now() + Span::from_nanos(limits.duration_ns);
+        Ok(Connection { shared, server, keys, cookie, limits, until, flows: Mutex::default() })
     }
 
     /// The address of the server.
@@ -188,6 +191,10 @@ impl Connection {
     /// The limits that the server sets.
     pub fn limits(&self) -> Limits {
         self.limits
+    }
+    /// The time that is left of the session.
+    pub fn left(&self) -> Span {
+        self.until.since(clock::now())
     }
     /// The session's keys.
     pub fn keys(&self) -> &SessionKeys {

@@ -245,11 +245,11 @@ impl Work<'_> {
         if connection.is_over() {
             return Ok(());
         }
-        let whole = with_warmup(&plan.transfer, plan.warmup);
+        let whole = with_warmup(&plan.transfer, plan.warmup).duration;
         let (part, transfers) = thread::scope(|scope| {
-            let bulk = scope.spawn(|| all_ways(connection, &whole, plan.ways));
+            let bulk = scope.spawn(|| all_ways(connection, &plan.transfer, plan.warmup, plan.ways));
             // Messages go while the transfers find their rate, but do not count.
-            let part = self.part(Phase::Loaded, whole.duration, plan.warmup, tell);
+            let part = self.part(Phase::Loaded, whole, plan.warmup, tell);
             let gone = || Err(ProbeError::Gone("a transfer stopped".into()));
             (part, bulk.join().unwrap_or_else(|_| gone()))
         });

@@ -4,6 +4,7 @@ use crate::bins::{Bins, MOST_BINS};
 use crate::bucket::Bucket;
 use crate::channel::Channel;
 use crate::clock;
+use crate::error::too_long;
 use crate::tcp::TcpReading;
 use crate::tracker::Tracker;
 use crate::wire::datagram;
@@ -128,12 +129,9 @@ impl Session {
 
     fn check(&self, spec: &FlowSpec) -> Result<(), String> {
         let left = self.until.since(clock::now());
-        if Span::from_nanos(spec.duration_ns) > left {
-            return Err(format!(
-                "the session may last {} more; ask for less, or start the server with a longer \
-                 --max-duration",
-                left.rounded()
-            ));
+        let asked = Span::from_nanos(spec.duration_ns);
+        if asked > left {
+            return Err(too_long(left, &format!("{asked} in all")));
         }
         if let (Some(wanted), Some(most)) = (spec.rate, self.limits.rate)
             && wanted > most
@@ -385,9 +383,8 @@ mod tests {
     fn what_is_not_allowed_is_refused_in_a_line() {
         let session = session(Some(1_000_000));
         let refusal = |spec: FlowSpec| session.open(9, spec).unwrap_err();
-        assert!(
-            refusal(FlowSpec { duration_ns: 11_000_000_000, ..spec() }).contains("--max-duration")
-        );
+        let long = refusal(FlowSpec { duration_ns: 11_000_000_000, ..spec() });
+        assert!(long.contains("--max-duration") && long.contains("11s in all"), "{long}");
         assert!(refusal(FlowSpec { rate: Some(2_000_000), ..spec() }).contains("--max-rate"));
         assert!(refusal(FlowSpec { streams: 5, ..spec() }).contains("streams"));
         assert!(refusal(FlowSpec { streams: 0, ..spec() }).contains("streams"));

@@ -174,3 +174,15 @@ fn intervals_after_the_servers_end_do_not_count() {
         ended(transport, Ways::Down, || drop(server), &connection);
     }
 }
+
+/// The warm-up is part of what a session's time has to hold.
+#[test]
+fn a_transfer_that_is_too_long_for_the_session_tells_its_warm_up() {
+    let max_duration = Span::from_secs(5);
+    let server = Server::start(Options { max_duration, ..options() }).unwrap();
+    let mut plan = plan(Transport::Tcp);
+    (plan.transfer.duration, plan.warmup) = (Span::from_secs(4), Span::from_secs(2));
+    let refused = bulk::measure(&connect(&server), &plan, &mut |_| {}).unwrap_err().to_string();
+    assert!(refused.contains("6s in all, 2s of it warm-up"), "{refused}");
+    assert!(refused.contains("--max-duration") && !refused.contains('\n'), "{refused}");
+}
