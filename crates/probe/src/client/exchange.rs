@@ -28,7 +28,7 @@ pub struct Course {
     pub pace: Pace,
     /// The most rounds.
     pub rounds: u64,
-    /// The time for which messages are sent. Those that are late go up to [`MOST_BEHIND`] after it.
+    /// The time for which messages are sent. Those that are late go up to 100 ms after it.
     pub duration: Span,
     /// The time for which an answer is waited for.
     pub timeout: Span,
