@@ -119,7 +119,8 @@ impl Hosts {
         let (machine, machine6) = machine_addresses();
         let far_device = device(0);
         for address in [Some(machine.into()), v6.then_some(machine6.into())].into_iter().flatten() {
-            self.far(0).add_address(&far_device, net(address, prefix(address)))?;
+            // The far host's own servers answer from its own address.
+            self.far(0).add_deprecated_address(&far_device, net(address, prefix(address)))?;
             self.near().add_neighbour(&device(0), address, mac(0, 1))?;
         }
         Ok(())

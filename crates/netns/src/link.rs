@@ -100,6 +100,9 @@ pub(crate) const CREATE: libc::c_int = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
 /// The flags of a request that makes something or changes it.
 const REPLACE: libc::c_int = libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
 
+/// `struct ifa_cacheinfo` of `linux/if_addr.h`: preferred for 0 s, valid for ever, and two instants that the kernel tells.
+const NEVER_PREFERRED: [u8; 16] = [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0];
+
 fn end_payload(end: &End<'_>, mtu: u32) -> Payload {
     Payload::new(&link_header(0, 0, 0))
         .text(libc::IFLA_IFNAME, end.name)
@@ -202,12 +205,32 @@ impl Namespace {
     /// # Errors
     /// If there is no such device or it has the address already.
     pub fn add_address(&self, name: &str, net: IpNet) -> Result<(), LabError> {
+        self.new_address(name, net, None)
+    }
+
+    /// The same for an address from which nothing is sent, unless a program asks for it: it is deprecated from the
+    /// beginning (RFC 4862 §5.5.4).
+    ///
+    /// # Errors
+    /// If there is no such device or it has the address already.
+    pub fn add_deprecated_address(&self, name: &str, net: IpNet) -> Result<(), LabError> {
+        self.new_address(name, net, Some(&NEVER_PREFERRED))
+    }
+
+    fn new_address(
+        &self,
+        name: &str,
+        net: IpNet,
+        lifetimes: Option<&[u8]>,
+    ) -> Result<(), LabError> {
         let index = self.link(name)?.index.to_ne_bytes();
         let mut header = vec![family(net.address()), net.prefix(), libc::IFA_F_NODAD as u8, 0];
         header.extend_from_slice(&index);
         let octets = octets(net.address());
-        let payload =
-            Payload::new(&header).attr(libc::IFA_LOCAL, &octets).attr(libc::IFA_ADDRESS, &octets);
+        let payload = Payload::new(&header)
+            .attr(libc::IFA_LOCAL, &octets)
+            .attr(libc::IFA_ADDRESS, &octets)
+            .maybe(libc::IFA_CACHEINFO, lifetimes);
         let what = format!("give {name} the address {net}");
         self.change(&what, libc::RTM_NEWADDR, CREATE, &payload).map(drop)
     }
