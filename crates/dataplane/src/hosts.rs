@@ -141,8 +141,10 @@ impl Hosts {
             settle(self.near(), &near_device, near, (beyond, far_mac))?;
             settle(self.far(index), &far_device, beyond, (near, near_mac))?;
         }
-        self.near().add_device_route(&near_device, groups(), index as u32)?;
-        self.far(index).add_device_route(&far_device, groups(), 0)?;
+        for neighbours in [groups(), everybody()] {
+            self.near().add_device_route(&near_device, neighbours, index as u32)?;
+            self.far(index).add_device_route(&far_device, neighbours, 0)?;
+        }
         Ok(())
     }
 }
@@ -163,6 +165,11 @@ fn settle(
 /// IPv6 lead to the neighbours by themselves.
 fn groups() -> IpNet {
     net(Ipv4Addr::new(224, 0, 0, 0).into(), 4)
+}
+
+/// The broadcast address of the own link (RFC 919 §7), for which the same holds.
+fn everybody() -> IpNet {
+    net(Ipv4Addr::BROADCAST.into(), 32)
 }
 
 /// The prefix of a path's network.

@@ -277,7 +277,6 @@ impl Settings {
             names::PORT if machine => Target::NameServer,
             port if machine => Target::Machine(port),
             _ if self.own.0.contains(to.ip()) || self.own.1.contains(to.ip()) => Target::Laboratory,
-            _ if is_of_the_link(to.ip()) => Target::Laboratory,
             _ => Target::Elsewhere(to),
         }
     }
@@ -332,14 +331,6 @@ impl Target {
     }
 }
 
-/// Whether an address is for neighbours alone: packets to it are not passed on.
-fn is_of_the_link(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => v4.is_broadcast() || v4.is_multicast(),
-        IpAddr::V6(v6) => v6.is_multicast() || v6.is_unicast_link_local(),
-    }
-}
-
 /// One address.
 fn only(address: IpAddr) -> Destination {
     let bits = if address.is_ipv4() { 32 } else { 128 };
@@ -371,9 +362,6 @@ mod tests {
         assert_eq!(target("[fd00:746c::1]:4000"), Target::Laboratory);
         let elsewhere = "192.0.2.1:53".parse().unwrap();
         assert_eq!(target("192.0.2.1:53"), Target::Elsewhere(elsewhere));
-        for neighbours in ["255.255.255.255:67", "224.0.0.251:5353", "[ff02::fb]:5353"] {
-            assert_eq!(target(neighbours), Target::Laboratory, "{neighbours}");
-        }
     }
 
     #[test]

@@ -3,15 +3,25 @@
 use crate::message::Payload;
 use crate::nft::{Purpose, Rule, Table};
 use crate::{IpNet, LabError, Namespace};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The destination addresses that a redirection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destination {
     /// Those of this network.
     In(IpNet),
-    /// All others of the network's family.
+    /// All others of the network's family, without those of neighbours: packets for these never leave their link.
     NotIn(IpNet),
 }
+
+/// The addresses of neighbours alone: multicast and broadcast of IPv4 (RFC 919 §7), multicast and link-local addresses of
+/// IPv6. Groups of a wider scope are among them, since nothing here passes multicast on.
+const NEIGHBOURS: [(IpAddr, u8); 4] = [
+    (IpAddr::V4(Ipv4Addr::new(224, 0, 0, 0)), 4),
+    (IpAddr::V4(Ipv4Addr::BROADCAST), 32),
+    (IpAddr::V6(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0)), 8),
+    (IpAddr::V6(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0)), 10),
+];
 
 /// A transport protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +114,12 @@ impl Destination {
     fn applied(self, rule: Rule) -> Rule {
         match self {
             Destination::In(net) => rule.to(net),
-            Destination::NotIn(net) => rule.not_to(net),
+            Destination::NotIn(net) => {
+                let of_family = |(address, _): &(IpAddr, u8)| address.is_ipv4() == self.is_ipv4();
+                let neighbours = NEIGHBOURS.into_iter().filter(of_family);
+                let neighbours = neighbours.filter_map(|(base, prefix)| IpNet::new(base, prefix));
+                neighbours.fold(rule.not_to(net), Rule::not_to)
+            }
         }
     }
 }

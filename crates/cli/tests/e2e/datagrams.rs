@@ -1,6 +1,6 @@
 //! UDP between the programs of `shell` and this machine: by host.trunkline, and by published ports.
 
-use crate::reach::{has_v6, neighbour};
+use crate::reach::neighbour;
 use crate::support::{Host, LIMIT, Outcome, installed, is_forbidden, skipped};
 use std::fs;
 use std::io;
@@ -230,50 +230,4 @@ fn a_published_udp_port_leads_to_a_server_inside_over_the_path() {
     assert!(taken.stderr.contains(&line), "{taken:#?}");
     running.signal(rustix::process::Signal::TERM);
     host.assert_nothing_left(running.finish().pid);
-}
-
-/// Hears one datagram to a group and prints it, or sends ten each second for some seconds, by the interface that the
-/// kernel chooses.
-const GROUP: &str = r"
-import socket, struct, sys, time
-does, group, seconds = sys.argv[1:]
-six = ':' in group
-it = socket.socket(socket.AF_INET6 if six else socket.AF_INET, socket.SOCK_DGRAM)
-if does == 'hear':
-    it.settimeout(int(seconds))
-    it.bind(('', 5999))
-    if six:
-        asked = socket.inet_pton(socket.AF_INET6, group) + struct.pack('=I', 0)
-        it.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, asked)
-    else:
-        asked = socket.inet_aton(group) + socket.inet_aton('0.0.0.0')
-        it.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, asked)
-    print('heard', it.recv(100).decode(), flush=True)
-else:
-    for _ in range(10 * int(seconds)):
-        it.sendto(b'word', (group, 5999))
-        time.sleep(0.1)
-";
-
-#[test]
-fn multicast_passes_between_the_ends_each_way() {
-    if !installed(&["python3"]) {
-        return;
-    }
-    let host = Host::beside();
-    let file = format!("{}/group.py", env!("CARGO_TARGET_TMPDIR"));
-    fs::write(&file, GROUP).unwrap();
-    let (group, group6) = ("239.1.2.3", "ff15::123");
-    let mut cases = vec![(&[][..], group), (&["--no-outside"], group)];
-    cases.extend(has_v6().then_some((&[][..], group6)));
-    for (options, group) in cases {
-        for (peer, program, seconds) in [("hear", "send", "2"), ("send", "hear", "20")] {
-            let peer = format!("python3 {file} {peer} {group} 20");
-            let program = ["python3", &file, program, group, seconds];
-            let args = [&PATH, options, &["--peer", &peer, "--"], &program].concat();
-            let Some(outcome) = host.run_well(&args) else { return };
-            let said = format!("{}{}", outcome.stdout, outcome.stderr);
-            assert!(said.contains("heard word"), "{outcome:#?}");
-        }
-    }
 }

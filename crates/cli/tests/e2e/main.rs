@@ -21,6 +21,7 @@ mod live;
 mod losses;
 mod machine;
 mod measuring;
+mod neighbours;
 mod nodes;
 mod pipes;
 mod plane;
