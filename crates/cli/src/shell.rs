@@ -22,6 +22,7 @@ use trunkline_dataplane::hosts::{
     Addresses, Hosts, addresses, carries_ipv6, inner_devices, machine_addresses,
 };
 use trunkline_dataplane::{Options, Plan, keep_off, processors};
+use trunkline_netns::processes_in;
 use trunkline_scenario::PathSpec;
 
 /// Run a program in its own network namespace, behind the emulated path.
@@ -244,11 +245,16 @@ fn start_peer(
     let mut command = Command::new("sh");
     command.args(["-c", text]).envs(environment(names, paths, true)).stdout(io::stderr());
     let ended = report(sender, Event::PeerEnded);
-    let program = Program::start(hosts.far(0), command, (true, reach.files()), ended)?;
-    let mut early = None;
-    let listens = wait_for_listener(hosts.far(0), &reach.ports(), || {
-        early = events.try_recv().ok();
-        early.is_some()
+    let far = hosts.far(0);
+    let program = Program::start(far, command, (true, reach.files()), ended)?;
+    let (mut early, mut well) = (None, false);
+    let listens = wait_for_listener(far, &reach.ports(), || {
+        match events.try_recv() {
+            Ok(Event::PeerEnded(Ok(status))) if status.success() => well = true,
+            event => early = event.ok(),
+        }
+        // What it has begun in the background may listen yet.
+        early.is_some() || (well && processes_in(far.inode()).is_empty())
     })?;
     match early {
         Some(Event::PeerEnded(status)) => outcome(&format!("peer '{text}'"), status)?,

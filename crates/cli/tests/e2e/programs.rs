@@ -161,8 +161,22 @@ fn a_server_that_computes_before_it_listens_is_waited_for() {
 #[test]
 fn a_peer_that_never_listens_is_told() {
     let host = Host::beside();
-    let client = ["--peer", "exec sleep 60", "--", "true"];
+    for peer in ["exec sleep 60", "sleep 60 &", "true"] {
+        let client = ["--peer", peer, "--", "true"];
+        let Some(outcome) = host.run_well(&[&PATH, &client[..]].concat()) else { return };
+        let told = "trunkline: the peer listens at no port so far: the program starts all the same";
+        assert!(outcome.stderr.contains(told), "{outcome:#?}");
+    }
+}
+
+#[test]
+fn a_server_in_the_background_is_waited_for() {
+    let host = Host::beside();
+    if !installed(&["python3", "curl"]) {
+        return;
+    }
+    let peer = "python3 -m http.server 8000 >/dev/null 2>&1 &";
+    let client = ["--peer", peer, "--", "curl", "-sI", "http://{peer}:8000/"];
     let Some(outcome) = host.run_well(&[&PATH, &client[..]].concat()) else { return };
-    let told = "trunkline: the peer listens at no port so far: the program starts all the same";
-    assert!(outcome.stderr.contains(told), "{outcome:#?}");
+    assert!(outcome.stdout.starts_with("HTTP/1.0 200 OK"), "{outcome:#?}");
 }
