@@ -14,6 +14,7 @@ use rustix::process::Signal;
 use signal_hook::consts::{SIGINT, SIGQUIT};
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -69,6 +70,8 @@ Examples:
 const FAST: u64 = 400_000_000;
 /// The time between two looks at the emulator and the capture.
 const WATCH: Duration = Duration::from_millis(50);
+/// The time by which we may hear of a signal later than of the end of the program that it was sent to as well.
+const LAG: Duration = Duration::from_millis(250);
 /// The time that programs may take to end when asked, before they are killed.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -309,13 +312,16 @@ fn attend(
     events: &Receiver<Event>,
     running: &Running,
 ) -> Result<(), Failure> {
+    let mut heard = Vec::new();
     loop {
         match events.recv_timeout(WATCH) {
             Ok(Event::CommandEnded(status)) => {
-                let own = status.as_ref().ok().filter(|_| pass_status).and_then(own_status);
+                let signal = status.as_ref().ok().and_then(ExitStatusExt::signal);
+                let with_us = signal.is_some_and(|it| heard.contains(&it) || comes(it, events));
+                let own = status.as_ref().ok().and_then(own_status);
                 return outcome(name, status).map_err(|failure| match own {
-                    Some(own) => failure.with_status(own),
-                    None => failure,
+                    Some(own) if pass_status || with_us => failure.with_status(own),
+                    _ => failure,
                 });
             }
             Ok(Event::PeerEnded(status)) => {
@@ -323,7 +329,9 @@ fn attend(
                     output::tell(failure.message());
                 }
             }
-            Ok(Event::Signal(SIGINT | SIGQUIT)) if terminal_reaches_programs() => {}
+            Ok(Event::Signal(signal @ (SIGINT | SIGQUIT))) if terminal_reaches_programs() => {
+                heard.push(signal);
+            }
             Ok(Event::Signal(signal)) => {
                 end_program(program, events, Signal::from_named_raw(signal));
                 return Err(Failure::interrupted(signal));
@@ -338,6 +346,15 @@ fn attend(
             }
         }
     }
+}
+
+/// Whether a signal that has ended the program comes to us too, as the terminal's do: we may hear of the end first.
+fn comes(signal: i32, events: &Receiver<Event>) -> bool {
+    let until = Instant::now() + LAG;
+    let left = || until.saturating_duration_since(Instant::now());
+    let mut later = std::iter::from_fn(|| events.recv_timeout(left()).ok());
+    matches!(signal, SIGINT | SIGQUIT)
+        && later.any(|event| matches!(event, Event::Signal(it) if it == signal))
 }
 
 fn end_program(program: &Program, events: &Receiver<Event>, signal: Option<Signal>) {
