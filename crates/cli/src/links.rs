@@ -1,7 +1,7 @@
 //! Further paths in the same run, and the names of their far ends.
 
 use crate::failure::Failure;
-use crate::options::unambiguous;
+use crate::options::{one_speed, unambiguous};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::str::FromStr;
@@ -41,6 +41,8 @@ fn path_of(settings: &[&str]) -> Result<PathSpec, String> {
     let pairs: Result<Vec<_>, _> = settings.iter().map(|word| Settings::pair(word)).collect();
     let pairs = pairs.map_err(told)?;
     pairs.iter().try_for_each(|(name, value)| unambiguous(name, value))?;
+    let given = |name: &str| pairs.iter().any(|(known, _)| *known == name);
+    ["", "up-", "down-"].iter().try_for_each(|prefix| one_speed(prefix, given))?;
     let (presets, pairs): (Vec<_>, Vec<_>) = pairs.into_iter().partition(|it| it.0 == "preset");
     let mut chosen = Settings::of_one_source(pairs).map_err(told)?;
     let presets = Settings::of_one_source(presets).map_err(told)?;

@@ -70,6 +70,18 @@ pub fn unambiguous(name: &str, value: &str) -> Result<(), String> {
     Err(format!("{name}: '{value}' {told}"))
 }
 
+/// Refuses a rate beside a delivery trace of the same directions. Of two sources, such as a preset and an option, the later
+/// one counts.
+pub fn one_speed(prefix: &str, given: impl Fn(&str) -> bool) -> Result<(), String> {
+    let [trace, rate] = ["trace", "rate"].map(|name| format!("{prefix}{name}"));
+    if given(&trace) && given(&rate) {
+        return Err(format!(
+            "{trace}: a rate and a delivery trace were both given: leave one of them out"
+        ));
+    }
+    Ok(())
+}
+
 /// Whether a text is two quantities with a stroke between them, such as `10mbit/2mbit`.
 fn is_pair(text: &str) -> bool {
     let digit = |text: &str| text.starts_with(|it: char| it.is_ascii_digit());
@@ -162,6 +174,7 @@ impl FromArgMatches for PathArgs {
             return Err(clap::Error::raw(clap::error::ErrorKind::DisplayHelp, discipline::help()));
         }
         for prefix in ["", "up-", "down-"] {
+            one_speed(prefix, |name| given(name).is_some()).map_err(|told| wrong_value(&told))?;
             for setting in SETTINGS {
                 let name = format!("{prefix}{}", setting.name);
                 if let Some(value) = given(&name) {

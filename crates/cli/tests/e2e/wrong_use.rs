@@ -79,6 +79,8 @@ fn quantities() {
 fn models_and_files() {
     let loss = file("bad-loss", "0\n2\n");
     let loss_model = format!("trace:{loss}");
+    let good = file("good-trace", "1\n");
+    let linked = format!("far trace={good} rate=1mbit");
     let letters = file("bad-trace", "abc\n");
     let empty = file("empty-trace", "");
     let backwards = file("backwards-trace", "5\n3\n");
@@ -101,6 +103,9 @@ fn models_and_files() {
         (&["--trace", &letters], 2, &["--trace", &letters, "line 1", "milliseconds"]),
         (&["--trace", &empty], 2, &["--trace", &empty, "holds nothing"]),
         (&["--trace", &backwards], 2, &["--trace", "line 2", "none lower"]),
+        (&["--trace", &good, "--rate", "1mbit"], 2, &["--trace", "a rate and", "leave one"]),
+        (&["--up-rate", "1mbit", "--up-trace", &good], 2, &["--up-trace", "leave one"]),
+        (&["--link", &linked], 2, &["trace", "a rate and", "leave one"]),
         (&["--schedule", "5s rate=zz"], 2, &["--schedule", "zz", "10Mbit/s"]),
         (&["--schedule", "/nonexistent"], 2, &["--schedule", "/nonexistent"]),
         (&["--pcap", "-"], 2, &["standard output", "name a file"]),
