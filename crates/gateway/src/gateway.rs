@@ -2,7 +2,7 @@
 
 use crate::flows::{DatagramService, Ways};
 use crate::names::{self, NameService, Own};
-use crate::relay::{Once, Service, pass_on, reset};
+use crate::relay::{Once, Service, pass_on, reset, want_of_files};
 use crate::{Entry, Tell};
 use rustix::net::{
     AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt,
@@ -11,6 +11,7 @@ use std::io;
 use std::net::{
     IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, TcpListener, TcpStream, UdpSocket,
 };
+use std::sync::Arc;
 use trunkline_netns::{
     Destination, IpNet, LabError, Namespace, Redirection, Redirections, TakenIn, Transport,
     original_destination, set_transparent, tell_destinations,
@@ -20,6 +21,8 @@ use trunkline_netns::{
 const TABLE: &str = "tl-gateway";
 /// The same for datagrams.
 const DATAGRAMS: &str = "tl-gateway-udp";
+/// The connections of the far host's listeners.
+const SERVED: &str = "host.trunkline and the world outside";
 /// Connections that wait to be accepted.
 const WAITING: i32 = 128;
 
@@ -113,8 +116,10 @@ impl Gateway {
             Redirections::create(far, TABLE, &list).map_err(GatewayError::NoRedirection)?;
         let own = Own { domain: settings.domain, entries: entries.to_vec() };
         let serve = |listener| {
-            let (tell, once) = (tell.clone(), Once::default());
-            Service::start(listener, move |client| settings.serve(&client, &once, &tell))
+            let once = Arc::new(Once::default());
+            let (tell, noted, note) = (tell.clone(), Arc::clone(&once), tell.clone());
+            let note = move |line: &str| noted.tell(&note, format!("{SERVED}: {line}"));
+            Service::start(listener, note, move |client| settings.serve(&client, &once, &tell))
         };
         let services = [Some(listener), listener6].into_iter().flatten().map(serve);
         Ok(Gateway {
@@ -318,6 +323,9 @@ impl Target {
     /// A line for the person at the terminal, if the place is one of this machine's: that the world outside refuses
     /// connections is the program's to tell.
     fn unreached(self, transport: &str, error: &io::Error) -> Option<String> {
+        if let Some(line) = want_of_files(error) {
+            return Some(format!("{SERVED}: {line}"));
+        }
         match self {
             Target::Machine(port) => Some(format!(
                 "host.trunkline:{port}{transport}: nothing answers on this machine at 127.0.0.1:{port} or [::1]:{port} ({error})"
@@ -362,6 +370,13 @@ mod tests {
         assert_eq!(target("[fd00:746c::1]:4000"), Target::Laboratory);
         let elsewhere = "192.0.2.1:53".parse().unwrap();
         assert_eq!(target("192.0.2.1:53"), Target::Elsewhere(elsewhere));
+    }
+
+    #[test]
+    fn want_of_files_is_not_blamed_on_the_server() {
+        let told = |error| Target::Machine(80).unreached("", &io::Error::from_raw_os_error(error));
+        assert!(told(24).unwrap().contains("ulimit -n"), "{:?}", told(24));
+        assert!(told(111).unwrap().contains("nothing answers"), "{:?}", told(111));
     }
 
     #[test]

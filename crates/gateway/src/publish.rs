@@ -2,12 +2,13 @@
 
 use crate::Tell;
 use crate::flows::{DatagramService, Ways};
-use crate::relay::{Once, Service, pass_on, reset};
+use crate::relay::{Once, Service, pass_on, reset, want_of_files};
 use rustix::net::sockopt::set_socket_reuseaddr;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::num::NonZeroU16;
 use std::str::FromStr;
+use std::sync::Arc;
 use trunkline_netns::{Namespace, Transport, tell_destinations};
 
 /// A port of the machine and the port inside that it leads to, as `[ADDRESS:]PORT[:PORT][/udp]`.
@@ -99,8 +100,14 @@ struct Inside {
 impl Inside {
     fn connections(self, tell: &Tell) -> io::Result<Vec<Service>> {
         let serve = |listener| {
-            let (inside, tell, once) = (self.clone(), tell.clone(), Once::default());
-            Service::start(listener, move |client| inside.connect(&client, &once, &tell))
+            let once = Arc::new(Once::default());
+            let (inside, tell, noted, note) =
+                (self.clone(), tell.clone(), Arc::clone(&once), tell.clone());
+            let port = self.publication.outside;
+            let note = move |line: &str| {
+                noted.tell(&note, format!("published port {port}: {line}"));
+            };
+            Service::start(listener, note, move |client| inside.connect(&client, &once, &tell))
         };
         listeners(self.publication, TcpListener::bind)?.into_iter().map(serve).collect()
     }
@@ -129,6 +136,9 @@ impl Inside {
 
     fn untaken(&self, error: &io::Error) -> String {
         let Publication { outside, inside, transport, .. } = self.publication;
+        if let Some(line) = want_of_files(error) {
+            return format!("published port {outside}: {line}");
+        }
         let (to, what) = match transport {
             Transport::Tcp => (self.to.to_string(), "no connection to"),
             Transport::Udp => (format!("{}/udp", self.to), "nobody takes datagrams at"),

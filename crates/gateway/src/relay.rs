@@ -19,14 +19,25 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(crate) struct Service(Arc<TcpListener>);
 
 impl Service {
-    /// Serves each connection by `serve`.
+    /// Serves each connection by `serve`. `note` gets a line for each that is not served for want of room.
     pub(crate) fn start(
         listener: TcpListener,
+        note: impl Fn(&str) + Send + 'static,
+        serve: impl Fn(TcpStream) + Send + Sync + 'static,
+    ) -> io::Result<Service> {
+        Service::of_size(MOST, listener, note, serve)
+    }
+
+    fn of_size(
+        most: usize,
+        listener: TcpListener,
+        note: impl Fn(&str) + Send + 'static,
         serve: impl Fn(TcpStream) + Send + Sync + 'static,
     ) -> io::Result<Service> {
         let listener = Arc::new(listener);
         let (taken, serve) = (Arc::clone(&listener), Arc::new(serve));
-        trunkline_netns::thread("tl-gateway")?.spawn(move || accept(&taken, &serve))?;
+        let work = move || accept(&taken, most, &note, &serve);
+        trunkline_netns::thread("tl-gateway")?.spawn(work)?;
         Ok(Service(listener))
     }
 }
@@ -38,13 +49,21 @@ impl Drop for Service {
     }
 }
 
-fn accept<S: Fn(TcpStream) + Send + Sync + 'static>(listener: &TcpListener, serve: &Arc<S>) {
+fn accept<S: Fn(TcpStream) + Send + Sync + 'static>(
+    listener: &TcpListener,
+    most: usize,
+    note: &impl Fn(&str),
+    serve: &Arc<S>,
+) {
     let open = Arc::new(AtomicUsize::new(0));
     loop {
         match listener.accept() {
             Ok((client, _)) => {
-                if open.load(Ordering::Relaxed) >= MOST {
+                if open.load(Ordering::Relaxed) >= most {
                     reset(&client);
+                    note(&format!(
+                        "{most} connections are open, and no more are passed on at once: further ones are reset"
+                    ));
                     continue;
                 }
                 let (serve, held) = (Arc::clone(serve), Held::new(&open));
@@ -60,7 +79,10 @@ fn accept<S: Fn(TcpStream) + Send + Sync + 'static>(listener: &TcpListener, serv
             }
             Err(error) if error.raw_os_error() == Some(INVALID) => return,
             Err(error) => {
-                tracing::debug!(%error, "no connection taken in");
+                match want_of_files(&error) {
+                    Some(line) => note(&line),
+                    None => tracing::debug!(%error, "no connection taken in"),
+                }
                 std::thread::sleep(PAUSE);
             }
         }
@@ -84,6 +106,16 @@ impl Drop for Held {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// What to say of `error` if this process has as many files open as it may.
+pub(crate) fn want_of_files(error: &io::Error) -> Option<String> {
+    let wants = error.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error());
+    wants.then(|| {
+        format!(
+            "trunkline may open no more files, and a connection takes two ({error}): raise the limit, the hard one too: `ulimit -n 65536`, as root"
+        )
+    })
 }
 
 /// Lets the connection end with a reset when it is dropped.
@@ -168,7 +200,7 @@ mod tests {
         let front = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = front.local_addr().unwrap();
         let serve = move |client| pass_on(&client, &TcpStream::connect(to).unwrap());
-        let service = Service::start(front, serve).unwrap();
+        let service = Service::start(front, |_| (), serve).unwrap();
         let near = TcpStream::connect(at).unwrap();
         (near, server.accept().unwrap().0, service)
     }
@@ -208,12 +240,28 @@ mod tests {
     fn nobody_listens_after_the_end() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
-        drop(Service::start(listener, drop).unwrap());
+        drop(Service::start(listener, |_| (), drop).unwrap());
         let refused = (0..100).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
             TcpStream::connect(at).is_err()
         });
         assert!(refused);
+    }
+
+    #[test]
+    fn a_connection_too_many_is_reset_and_told() {
+        let front = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = front.local_addr().unwrap();
+        let (told, lines) = std::sync::mpsc::channel();
+        let note = move |line: &str| told.send(line.to_owned()).unwrap();
+        // It is open until its client ends.
+        let serve = |mut client: TcpStream| drop(client.read(&mut [0]));
+        let _service = Service::of_size(1, front, note, serve).unwrap();
+        let _first = TcpStream::connect(at).unwrap();
+        let error = TcpStream::connect(at).unwrap().read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+        let line = lines.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert!(line.starts_with("1 connections are open"), "{line}");
     }
 
     #[test]
