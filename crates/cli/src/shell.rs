@@ -276,7 +276,8 @@ fn near_command(args: &Args, names: &[String], paths: &[PathSpec]) -> (String, C
         args.command.iter().map(|word| links::fill_in(word, names)).collect();
     let interactive = words.is_empty();
     if interactive {
-        words.push(std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into()));
+        let own = std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
+        words.push(own.unwrap_or_else(|| "/bin/sh".into()));
     }
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).envs(environment(names, paths, false));

@@ -1,6 +1,6 @@
 //! `trunkline shell`: delays, directions, several links, and what the program finds.
 
-use crate::support::{Host, installed};
+use crate::support::{Host, installed, is_forbidden, skipped};
 
 const QUIET: [&str; 4] = ["shell", "--best-effort", "--no-outside", "--json"];
 
@@ -126,4 +126,16 @@ fn the_world_outside_is_the_hosts_and_is_left_as_it_was() {
         assert!(outcome.stderr.contains("outside is not reached: "), "{outcome:#?}");
     }
     assert_eq!(namespace.sysctl("net/ipv4/ip_forward").unwrap(), before);
+}
+
+#[test]
+fn an_empty_variable_names_no_shell() {
+    let host = Host::beside();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_trunkline"));
+    command.args(QUIET).env("SHELL", "");
+    let outcome = host.start_command(command).finish();
+    if is_forbidden(&outcome.stderr) {
+        return skipped(&outcome.stderr);
+    }
+    assert!(outcome.status.success(), "{outcome:#?}");
 }
