@@ -149,6 +149,12 @@ fn garbage_harms_nobody() {
     let answer = run.raw(not_json.as_bytes());
     assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("\"error\":"), "{answer}");
     assert!(run.raw(b"\x16\x03\x01 what is this\r\n\r\n").starts_with("HTTP/1.1 400"));
+    // What is no request that can be read is refused by the library, without a body.
+    let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(65_534));
+    assert!(run.raw(long.as_bytes()).starts_with("HTTP/1.1 414"));
+    let many = format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(101));
+    let refused = run.raw(many.as_bytes());
+    assert!(refused.starts_with("HTTP/1.1 431") && refused.ends_with("\r\n\r\n"), "{refused}");
     let endless = [b"GET / HTTP/1.1\r\nX: ".as_slice(), &[b'x'; 150_000]].concat();
     let mut stream = UnixStream::connect(&run.socket).unwrap();
     stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
