@@ -6,7 +6,7 @@ use crate::{output, show};
 use std::path::Path;
 use trunkline_control::{Client, SetRequest};
 use trunkline_core::Span;
-use trunkline_scenario::Settings;
+use trunkline_scenario::{SettingError, Settings};
 
 /// Change settings of a path or of a scenario's link while traffic flows.
 ///
@@ -44,12 +44,16 @@ pub struct Args {
     json: bool,
 }
 
-/// The settings, each of which can mean one thing only.
+/// The settings, each of which can mean one thing only. Whether they suit the path is the run's to say.
 fn given(words: &[String]) -> Result<Settings, String> {
     let pairs: Result<Vec<_>, _> = words.iter().map(|word| Settings::pair(word)).collect();
     let pairs = pairs.map_err(|error| error.to_string())?;
     pairs.iter().try_for_each(|(name, value)| unambiguous(name, value))?;
-    Settings::of_one_source(pairs).map_err(|error| error.to_string())
+    let settings = Settings::of_one_source(pairs).map_err(|error| error.to_string())?;
+    match settings.resolve() {
+        Err(error @ SettingError::Value { .. }) => Err(error.to_string()),
+        _ => Ok(settings),
+    }
 }
 
 /// A value whose file begins at `here`: the run that reads it was perhaps started elsewhere.
@@ -108,6 +112,8 @@ mod tests {
             (&["schedule=0s loss=1%; 5s limit=100"], "schedule: limit: '100' is packets to tc"),
             (&["delay=5ms", "loss=1%", "delay=6ms"], "delay is given twice"),
             (&["delay"], "write name=value"),
+            (&["delay=-1ms"], "negative"),
+            (&["rate=1mbit", "up-loss=101%"], "up-loss: "),
         ] {
             assert!(told(words).contains(part), "{words:?}: {}", told(words));
         }
