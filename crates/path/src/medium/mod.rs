@@ -234,6 +234,12 @@ impl<P: Carried> Medium<P> {
         self.stations.counts(station)
     }
 
+    /// How long a station has been sending what has come to its stations, or was lost on its way there: a frame for all
+    /// counts once. What collided does not count.
+    pub fn busy(&self, station: StationId) -> Span {
+        self.stations.busy(station)
+    }
+
     /// The most bytes that one buffer of a switch has held at once, of a medium with switches: by `leaf-spine` of what came
     /// in at a port, or with `flow = "drop"` of what waited to leave by one.
     pub fn most_held(&self) -> Option<u64> {

@@ -23,8 +23,8 @@ pub struct Heard<P> {
     pub to: StationId,
     /// How long its own bits took, of the time since it entered.
     pub nominal: Span,
-    /// How long it kept its own station sending, of that.
-    pub sending: Span,
+    /// How long it kept its own station sending, of that. No time of a copy, but for one of all.
+    pub(super) sending: Span,
     /// How long it was on its way from station to station.
     pub way: Span,
     /// The packet, its ledger complete.
@@ -54,6 +54,8 @@ pub(super) struct Station<P> {
     pub(super) counts: Counts,
     /// Of the packets marked, those that the medium has marked on their way.
     pub(super) marked_on_way: u64,
+    /// How long it has sent what has come to its stations or was lost on its way.
+    pub(super) busy: Span,
     /// Its place in the order of names, by which ties are broken.
     rank: usize,
 }
@@ -177,7 +179,8 @@ impl<P: Carried> Stations<P> {
         let Some(last) = others.next_back() else { return };
         for to in others {
             self.list[from.0].counts.duplicated += 1;
-            self.set_out((from, to), departed, (length, length), way(to), copy(&packet));
+            // The bits of all copies are the same, and are sent once.
+            self.set_out((from, to), departed, (length, Span::ZERO), way(to), copy(&packet));
         }
         self.set_out((from, last), departed, (length, length), way(last), packet);
     }
@@ -243,6 +246,7 @@ impl<P: Carried> Stations<P> {
             frame: None,
             counts: Counts::default(),
             marked_on_way: 0,
+            busy: Span::ZERO,
             rank: ranks[index],
         };
         Stations {
@@ -285,9 +289,10 @@ impl<P: Carried> Stations<P> {
     pub fn take(&mut self, now: Time) -> Option<Heard<P>> {
         let first = self.under_way.first_entry().filter(|first| first.key().0 <= now)?;
         let heard = first.remove();
-        let counts = &mut self.list[heard.from.0].counts;
-        counts.delivered += 1;
-        counts.delivered_bytes += u64::from(heard.packet.size());
+        let station = &mut self.list[heard.from.0];
+        station.busy += heard.sending;
+        station.counts.delivered += 1;
+        station.counts.delivered_bytes += u64::from(heard.packet.size());
         Some(heard)
     }
 
@@ -305,6 +310,10 @@ impl<P: Carried> Stations<P> {
 
     pub fn counts(&self, station: StationId) -> Counts {
         self.list[station.0].counts
+    }
+
+    pub fn busy(&self, station: StationId) -> Span {
+        self.list[station.0].busy
     }
 
     pub fn backlog(&self, station: StationId) -> Backlog {

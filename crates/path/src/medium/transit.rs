@@ -29,6 +29,8 @@ pub(super) struct Held<P> {
     from: StationId,
     /// Stations that have neither heard it nor lost it.
     left: u64,
+    /// How long it kept its station sending, until that is counted with the first copy that is heard or lost.
+    sending: Span,
     /// How it is copied, if it is for several.
     copy: Option<fn(&P) -> P>,
 }
@@ -49,7 +51,8 @@ impl<P: Carried> Stations<P> {
             To::All(copy) => (Destination::All, Some(copy), others),
         };
         station.counts.duplicated += left.saturating_sub(1);
-        let held = Held { packet, from, left, copy };
+        let sending = self.wire.nominal(packet.size(), packet.controls());
+        let held = Held { packet, from, left, sending, copy };
         Some((FrameId(self.transit.insert(held)), destination))
     }
 
@@ -67,8 +70,7 @@ impl<P: Carried> Stations<P> {
 
     /// A frame on its way comes to `to` at `release`. Its bits took `own`, and cables and switches `way`.
     pub fn land(&mut self, frame: FrameId, to: StationId, release: Time, own: Span, way: Span) {
-        if let Some((from, packet)) = self.copy_of(frame) {
-            let sending = self.wire.nominal(packet.size(), packet.controls());
+        if let Some((from, packet, sending)) = self.copy_of(frame) {
             self.set_out((from, to), release.before(way), (own, sending), way, packet);
         }
     }
@@ -76,19 +78,21 @@ impl<P: Carried> Stations<P> {
     /// Loses a frame on its way to as many stations as `copies`.
     pub fn lose(&mut self, frame: FrameId, copies: usize, cause: DropCause) {
         for _ in 0..copies {
-            let Some((from, packet)) = self.copy_of(frame) else { return };
+            let Some((from, packet, sending)) = self.copy_of(frame) else { return };
+            self.list[from.0].busy += sending;
             self.list[from.0].counts.drop(cause);
             self.given_up.push((from, packet, cause));
         }
     }
 
-    /// One of the packets that a held frame stands for: the last is the frame itself.
-    fn copy_of(&mut self, frame: FrameId) -> Option<(StationId, P)> {
+    /// One of the packets that a held frame stands for, with what counts as sending it: the last is the frame itself.
+    fn copy_of(&mut self, frame: FrameId) -> Option<(StationId, P, Span)> {
         let held = self.transit.get_mut(frame.0)?;
         held.left -= 1;
+        let sending = std::mem::take(&mut held.sending);
         if let (Some(copy), true) = (held.copy, held.left > 0) {
-            return Some((held.from, copy(&held.packet)));
+            return Some((held.from, copy(&held.packet), sending));
         }
-        self.transit.remove(frame.0).map(|held| (held.from, held.packet))
+        self.transit.remove(frame.0).map(|held| (held.from, held.packet, sending))
     }
 }

@@ -25,7 +25,7 @@ impl Cluster<'_> {
             name: self.spec.name.clone(),
             counts,
             in_flight,
-            busy: self.busy,
+            busy: self.stations().map(|it| self.medium.busy(it)).sum(),
             queueing: None,
             backlog: Vec::new(),
         });
@@ -82,11 +82,11 @@ impl Cluster<'_> {
 
     /// All stations' counts together.
     fn counts(&self) -> Counts {
-        let mut sum = Counts::default();
-        for station in 0..self.machines.len() {
-            sum = sum + self.medium.counts(StationId(station));
-        }
-        sum
+        self.stations().map(|it| self.medium.counts(it)).fold(Counts::default(), |sum, it| sum + it)
+    }
+
+    fn stations(&self) -> impl Iterator<Item = StationId> + use<> {
+        (0..self.machines.len()).map(StationId)
     }
 
     fn notes(&self) -> Vec<Note> {

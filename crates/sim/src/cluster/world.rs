@@ -39,8 +39,6 @@ pub(crate) struct Cluster<'a> {
     pub(super) stood_still: bool,
     /// Whether nothing more can happen.
     pub(super) quiet: bool,
-    /// The time that frames' own bits were on the medium.
-    pub(super) busy: Span,
     /// Payload that has come to nodes, repetitions left out.
     pub(super) delivered: u64,
     /// Frames sent again.
@@ -104,7 +102,6 @@ impl<'a> Cluster<'a> {
             standstill: Standstill::new(names.len(), spec.protocol.longest_timer()),
             stood_still: false,
             quiet: false,
-            busy: Span::ZERO,
             delivered: 0,
             again: 0,
             records: Vec::new(),
@@ -354,7 +351,6 @@ impl<'a> Cluster<'a> {
             return;
         }
         let Packet { body: Sent { frame, mut path }, ledger, .. } = heard.packet;
-        self.busy += heard.nominal;
         // Answers to audits are marked as well, and repeat nothing.
         let again = frame.again && !frame.kind.is_control();
         match again {

@@ -46,8 +46,6 @@ struct Shared {
 /// What is measured of a station.
 #[derive(Debug, Default)]
 pub(super) struct Observed {
-    /// Nanoseconds of its own frames on the medium.
-    busy: u64,
     pub(super) queueing: Queueing,
     pub(super) samples: Option<Samples>,
 }
@@ -111,7 +109,7 @@ impl Media {
 
     pub(super) fn busy(&self, link: LinkId) -> Span {
         let (shared, station) = self.of(link);
-        Span::from_nanos(shared.stations[station.0].busy)
+        shared.medium.busy(station)
     }
 
     pub(super) fn observed(&self, link: LinkId) -> &Observed {
@@ -187,7 +185,6 @@ impl Network {
         self.lose_on_medium(id);
         let heard = heard?;
         let (leg, transmit, propagate) = (heard.packet, heard.nominal, heard.way);
-        let sending = heard.sending.as_nanos();
         let queue = heard.release.since(leg.entered).saturating_sub(transmit + propagate);
         let shares = Shares {
             queue: queue.as_nanos(),
@@ -195,7 +192,6 @@ impl Network {
             propagate: propagate.as_nanos(),
         };
         let observed = &mut self.media.list[id as usize].stations[heard.from.0];
-        observed.busy += sending;
         if observed.queueing.is_recorded() {
             observed.queueing.record(shares.queue);
         }

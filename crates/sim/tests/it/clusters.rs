@@ -101,6 +101,39 @@ fn the_last_round_is_as_long_as_the_others() {
     }
 }
 
+/// A channel is busy for as long as bits are on it: those of a broadcast once, and of frames that are lost on arrival too.
+/// A fabric has a channel for each node.
+#[test]
+fn a_channel_is_busy_with_all_that_is_sent_and_no_longer_than_it_lasts() {
+    let test = "test = { kind = 'flood', words = 200, fragments = 2, ahead = 2, events = 10 }";
+    for kind in trunkline_path::medium::KINDS {
+        for keys in ["", "protocol = 'traditional'\nloss = '5%'"] {
+            let medium = format!("kind = '{}'\nnodes = 8", kind.name);
+            let run = run(&cells(&format!("{medium}\n{test}\n{keys}"))[0]).unwrap();
+            let (link, ended) = (&run.links[0], run.ended.since(Time::ZERO));
+            let channels = if kind.name == "leaf-spine" { 8 } else { 1 };
+            let most = ended.scaled(channels, 1);
+            assert!(link.busy > Span::ZERO && link.busy <= most, "{medium}, {keys}: {}", link.busy);
+            let bits = Span::from_nanos(link.counts.entered_bytes * 80);
+            if ["half-duplex", "fddi"].contains(&kind.name) {
+                assert_eq!((link.busy, link.in_flight), (bits, 0), "{medium}, {keys}");
+            }
+        }
+    }
+}
+
+/// What switches lose has kept its node's line busy.
+#[test]
+fn lines_are_busy_with_what_switches_lose() {
+    let medium = "kind = 'leaf-spine'\nflow = 'drop'\nbuffer = '2kB'\nnodes = 8";
+    let test = "protocol = 'traditional'\ntest = { kind = 'incast', bytes = 9000, rounds = 3 }";
+    let run = one(&format!("{medium}\n{test}"));
+    let link = &run.links[0];
+    assert!(link.counts.dropped() > 0);
+    let bits = Span::from_nanos(link.counts.entered_bytes * 80);
+    assert_eq!((link.busy, link.in_flight), (bits, 0));
+}
+
 /// What follows a fragment that has left keeps its node busy, and does not hold that fragment up.
 #[test]
 fn a_node_cleans_up_behind_what_it_has_sent() {
