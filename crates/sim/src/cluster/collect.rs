@@ -1,15 +1,12 @@
 //! From a cluster that has come to its end to its part of a [`Run`].
 
 use super::world::Cluster;
-use trunkline_cluster::Waiting;
 use trunkline_cluster::pattern::Pattern;
 use trunkline_cluster::trace::{perfetto, picture};
 use trunkline_core::Counts;
 use trunkline_engine::{Note, NoteKind, Picture, Run};
 use trunkline_measure::{Conservation, Course, LinkRun, TrafficRun};
 use trunkline_path::medium::StationId;
-use trunkline_scenario::MessageProtocol;
-use trunkline_transport::cstar::Source;
 
 impl Cluster<'_> {
     /// Adds what has been measured to `run`.
@@ -81,7 +78,7 @@ impl Cluster<'_> {
     }
 
     /// All stations' counts together.
-    fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> Counts {
         self.stations().map(|it| self.medium.counts(it)).fold(Counts::default(), |sum, it| sum + it)
     }
 
@@ -96,8 +93,8 @@ impl Cluster<'_> {
         if let Some((node, failure)) = &self.failed {
             notes.push(note(NoteKind::Failed, format!("{node}: {failure}")));
         } else if (self.ended as usize) < self.machines.len() {
-            let kind = if self.waits_for_ever() { NoteKind::Failed } else { NoteKind::Unfinished };
-            notes.push(note(kind, self.unfinished()));
+            let (kind, why) = self.unfinished();
+            notes.push(note(kind, why));
         } else {
             let wrong = self.machines.iter().enumerate().filter_map(|(node, machine)| {
                 machine.node.verdict().err().map(|wrong| format!("node {node}: {wrong}"))
@@ -118,67 +115,7 @@ impl Cluster<'_> {
     }
 
     /// Frames lost on their arrival at nodes.
-    fn lost(&self) -> u64 {
+    pub(super) fn lost(&self) -> u64 {
         self.machines.iter().map(|it| it.lost).sum()
-    }
-
-    /// Whether programs wait for what cannot come any more, be it that their layers go on to ask each other. A livelock for
-    /// want of buffers is no failure of the run but what it found, as TR 94-14 did (Table 3).
-    fn waits_for_ever(&self) -> bool {
-        self.quiet || self.stood_still && self.pressed() == (0, 0)
-    }
-
-    /// How often fragments were refused for want of buffers, and asked for again.
-    fn pressed(&self) -> (u64, u64) {
-        let counters = self.machines.iter().map(|it| it.node.counters());
-        counters.fold((0, 0), |sum, it| (sum.0 + it.refused, sum.1 + it.requests))
-    }
-
-    /// Why programs wait for ever.
-    fn deadlock(&self) -> String {
-        let literal = matches!(&self.spec.protocol, MessageProtocol::Careful(it) if it.literal);
-        let why = match (self.lost() + self.counts().dropped(), literal) {
-            (0, false) => String::new(),
-            (0, true) => "; leave out 'literal', and give more buffers".into(),
-            (lost, _) => format!(
-                "; frames were lost ({lost}), and nobody asks for them: give 'audit', which finds a loss, or the traditional protocol, which repairs it"
-            ),
-        };
-        format!("deadlock: nothing is under way; {}{why}", self.waiting())
-    }
-
-    /// Who waits for what, the first of them.
-    fn waiting(&self) -> String {
-        let waits = self.machines.iter().enumerate().find_map(|(node, machine)| {
-            let waiting = machine.waits?;
-            Some(format!("node {node} waits for {}", awaited(waiting)))
-        });
-        waits.unwrap_or_else(|| "all nodes are at work".into())
-    }
-
-    /// What keeps the programs from their end.
-    fn unfinished(&self) -> String {
-        if self.quiet {
-            return self.deadlock();
-        }
-        let waits = self.waiting();
-        match (self.stood_still, self.pressed()) {
-            (false, _) => format!("not finished at {}: {waits}", self.now),
-            (true, (0, 0)) => format!(
-                "livelock: the message layers exchange frames of their own and no program comes on; {waits}; give 'lease' a longer time than nodes take for such frames, and leave out 'literal'"
-            ),
-            (true, (refused, requests)) => format!(
-                "livelock: frames are exchanged and no program comes on; fragments were refused for want of buffers {refused} times and asked for again {requests} times; {waits}; give more 'buffers' and 'send_buffers', or let less be outstanding"
-            ),
-        }
-    }
-}
-
-fn awaited(waiting: Waiting) -> String {
-    match waiting {
-        Waiting::Window(peer) => format!("the window of {peer}"),
-        Waiting::Buffers => "buffers for sending".into(),
-        Waiting::Fragment(Source::Node(peer), event) => format!("a fragment of {peer} for {event}"),
-        Waiting::Fragment(Source::Any, event) => format!("a fragment of {event}"),
     }
 }

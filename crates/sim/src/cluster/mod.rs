@@ -10,6 +10,7 @@ mod path;
 mod standstill;
 #[cfg(test)]
 mod tests;
+mod unfinished;
 mod world;
 
 use crate::SimError;

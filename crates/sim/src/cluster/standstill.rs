@@ -11,13 +11,16 @@ const WAITING: u64 = 10_000;
 const LEAST: u64 = 1_000_000;
 /// The chance of the timers: so many times the longest that they take (a choice).
 const TIMES: u64 = 3;
+/// Timers that are long make few events: who has waited for so many times the longest when the run is over waits for ever
+/// (a choice: of time-outs one in a hundred of which is answered, all but one in twenty such waits would have ended).
+const MANY_TIMES: u64 = 300;
 
 /// What has happened since a program came on.
 #[derive(Debug)]
 pub(super) struct Standstill {
     nodes: u64,
-    /// The time that all wait before the lower bound counts.
-    patience: Span,
+    /// The longest that the layers' timers take.
+    longest: Span,
     /// Since a program last went on.
     events: u64,
     /// Of these, those before the last step that took time was done, and when that was.
@@ -30,10 +33,9 @@ pub(super) struct Standstill {
 impl Standstill {
     /// Of a cluster before its start, the timers of whose layers take `longest` at most.
     pub fn new(nodes: usize, longest: Span) -> Standstill {
-        let patience = longest.scaled(TIMES, 1);
         Standstill {
             nodes: nodes as u64,
-            patience,
+            longest,
             events: 0,
             before: 0,
             since: Time::ZERO,
@@ -64,9 +66,19 @@ impl Standstill {
 
     /// Whether no program will come on.
     pub fn is_reached(&self, now: Time) -> bool {
-        let waits = self.at_work == 0 && now.since(self.since) > self.patience;
         let few = LEAST.max(self.nodes * WAITING);
-        self.events > self.nodes * MOST || waits && self.events - self.before > few
+        let is_busy = self.events - self.before > few;
+        self.events > self.nodes * MOST || is_busy && self.waits(now, TIMES)
+    }
+
+    /// Whether all have waited for so long that no program will come on, however little happens.
+    pub fn is_long(&self, now: Time) -> bool {
+        self.waits(now, MANY_TIMES)
+    }
+
+    /// Whether all have waited for so many times the longest that timers take.
+    fn waits(&self, now: Time, times: u64) -> bool {
+        self.at_work == 0 && now.since(self.since) > self.longest.scaled(times, 1)
     }
 }
 
@@ -94,6 +106,19 @@ mod tests {
         still.begins();
         assert!(!after(&mut still, 20_000_000, 120));
         assert!(after(&mut still, 1, 120));
+    }
+
+    /// However little happens: but not while a program computes, nor before all have waited for long.
+    #[test]
+    fn who_waits_for_very_long_waits_for_ever() {
+        let mut still = Standstill::new(4, Span::from_secs(2));
+        let at = |seconds| Time::ZERO + Span::from_secs(seconds);
+        still.goes_on(at(10));
+        assert!(!still.is_long(at(610)) && still.is_long(at(611)));
+        still.begins();
+        assert!(!still.is_long(at(5000)));
+        still.ends(at(5000));
+        assert!(!still.is_long(at(5600)) && still.is_long(at(5601)));
     }
 
     #[test]

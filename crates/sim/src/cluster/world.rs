@@ -151,6 +151,11 @@ impl<'a> Cluster<'a> {
         true
     }
 
+    /// Whether no program has come on for so long that none will.
+    pub(super) fn has_stood_long(&self) -> bool {
+        self.standstill.is_long(self.now)
+    }
+
     fn is_over(&self) -> bool {
         self.failed.is_some() || self.stood_still || self.ended as usize == self.machines.len()
     }

@@ -249,6 +249,49 @@ fn a_livelock_of_updates_is_told_from_one_of_buffers() {
     assert!(doubts.iter().any(named), "{doubts:?}");
 }
 
+/// Layers that ask each other once a second at most make few events until `stop_after` ends them, and fail all the same;
+/// programs that had no time to tell are cut, which is no failure.
+#[test]
+fn programs_that_wait_for_very_long_wait_for_ever() {
+    for protocol in ["{ kind = 'careful', audit = '1ms' }", "'traditional'"] {
+        let test = format!("protocol = {protocol}\nloss = 1.0\ntest = 'latency'");
+        let mut scenario = cells(&format!("kind = 'fddi'\nnodes = 4\n{test}")).remove(0);
+        let doubts = run(&scenario).unwrap().doubts();
+        let named = |it: &String| it.contains("livelock") && it.contains("'loss'");
+        assert!(doubts.iter().any(named), "{protocol}: {doubts:?}");
+        scenario.stop_after = Span::from_secs(100);
+        let cut = run(&scenario).unwrap();
+        assert_eq!(cut.doubts(), Vec::<String>::new());
+        assert!(cut.notes.iter().any(|it| it.kind == NoteKind::Unfinished), "{:?}", cut.notes);
+    }
+}
+
+/// The same of nodes that refuse each other once a second: it is a livelock for want of buffers.
+#[test]
+fn a_slow_livelock_is_named() {
+    let protocol = "protocol = { kind = 'traditional', infer = true }\nframe = 64";
+    let test = "buffers = 36\nsend_buffers = 1\ntest = { kind = 'all-to-all', bytes = 5000 }";
+    let run = one(&format!("kind = 'fddi'\nnodes = 12\n{protocol}\n{test}"));
+    let text: Vec<String> = run.notes.iter().map(ToString::to_string).collect();
+    let named = |it: &String| it.contains("livelock") && it.contains("give more 'buffers'");
+    assert!(text.iter().any(named), "{text:?}");
+    assert_eq!(run.doubts(), Vec::<String>::new());
+}
+
+/// The remedy is one of the keys that were given.
+#[test]
+fn a_livelock_names_the_timer_that_is_too_short() {
+    let test = "test = { kind = 'halo', bytes = 100000, rounds = 3 }\nframe = 100";
+    let run = one(&format!(
+        "kind = 'fddi'\nnodes = 4\nprotocol = {{ kind = 'careful', audit = '1us' }}\n{test}"
+    ));
+    let doubts = run.doubts();
+    let named = |it: &String| it.contains("give 'audit' a longer time");
+    assert!(doubts.iter().any(named), "{doubts:?}");
+    let others = ["'lease'", "'literal'"];
+    assert!(!doubts.iter().any(|it| others.iter().any(|key| it.contains(key))), "{doubts:?}");
+}
+
 #[test]
 fn the_same_seed_gives_the_same_run() {
     let keys = "kind = 'fddi'\nnodes = 6\nprotocol = 'traditional'\nloss = '3%'\ntest = { kind = 'all-to-all', rounds = 10 }";
