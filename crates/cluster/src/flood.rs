@@ -6,7 +6,12 @@ use crate::test::{Description, PROCESSING, WORDS, count};
 use crate::{Op, Program};
 use std::collections::VecDeque;
 use trunkline_transport::cstar::{Delivery, Destination, EventId, NodeId, Source};
-use trunkline_transport::protocol::{ProtocolKey, Values};
+use trunkline_transport::protocol::{ProtocolKey, Takes, Values};
+
+/// Most messages ahead: layers keep what has come under so many events.
+const MOST_AHEAD: u64 = 1 << 12;
+/// Most fragments of a message, as for the layers.
+const MOST_FRAGMENTS: u64 = 1 << 16;
 
 /// Each node broadcasts messages, and receives those of the others only when it has sent `ahead` of them. A lap is that
 /// many messages; divided by them it is the time of one.
@@ -29,8 +34,14 @@ impl Description for Flood {
     const HELP: &'static str = "Each node broadcasts messages before it receives any; the figure is the time of one (TR 94-14, Table 3).";
     const KEYS: &'static [ProtocolKey] = &[
         ProtocolKey { help: "Payload of a fragment, in words of 4 bytes", ..WORDS },
-        count("fragments", 1, "4", "Fragments of a message"),
-        count("ahead", 1, "10", "Messages that are sent before any is received"),
+        ProtocolKey {
+            takes: Takes::Count(1, MOST_FRAGMENTS),
+            ..count("fragments", 1, "4", "Fragments of a message")
+        },
+        ProtocolKey {
+            takes: Takes::Count(1, MOST_AHEAD),
+            ..count("ahead", 1, "10", "Messages that are sent before any is received")
+        },
         count("events", 1, "100", "Messages of each node, rounded up to a multiple of ahead"),
         PROCESSING,
     ];
@@ -47,16 +58,12 @@ impl Description for Flood {
     }
 
     fn check(&self, _: u16, frame: u32) -> Result<(), String> {
-        let Flood { words, fragments, .. } = *self;
+        let words = self.words;
         if 4 * words > frame {
             return Err(format!(
                 "a fragment of {words} words is longer than a frame of {frame} bytes: give at most {}",
                 frame / 4
             ));
-        }
-        if u64::from(words) * u64::from(fragments) >= 1 << 30 {
-            let problem = "are 4 GiB or more: give fewer";
-            return Err(format!("{fragments} fragments of {words} words {problem}"));
         }
         Ok(())
     }
@@ -76,7 +83,7 @@ impl Description for Flood {
     fn program(&self, me: NodeId, nodes: u16, _: u32) -> Box<dyn Program> {
         let (frame, bytes) = (4 * self.words, 4 * self.words * self.fragments);
         let cut = Cut { bytes, frame };
-        scripted(Torrent { test: *self, me, nodes, cut, event: 0 }, me, nodes)
+        scripted(Torrent { test: *self, me, nodes, cut, event: 0, step: 0 }, me, nodes)
     }
 }
 
@@ -86,7 +93,10 @@ pub(crate) struct Torrent {
     pub me: NodeId,
     pub nodes: u16,
     pub cut: Cut,
+    /// The first event of the batch.
     pub event: u32,
+    /// Phases of the batch that are planned: one sends a message, one receives as many fragments as a message has.
+    pub step: u32,
 }
 
 impl Script for Torrent {
@@ -95,24 +105,28 @@ impl Script for Torrent {
         if self.event >= events {
             return;
         }
-        if self.event == 0 {
+        if (self.event, self.step) == (0, 0) {
             ops.push_back(Op::Begin);
         }
-        let batch = self.event..self.event + ahead;
-        for event in batch.clone().map(EventId) {
+        let others = u32::from(self.nodes - 1);
+        if let Some(received) = self.step.checked_sub(ahead) {
+            let event = EventId(self.event + received / others.max(1));
+            for _ in 0..fragments {
+                ops.push_back(Op::Receive(Source::Any, event));
+                ops.extend(read(processing, 4 * words));
+            }
+        } else {
+            let event = EventId(self.event + self.step);
             for fragment in self.cut.send(self.me, Destination::All, event, true) {
                 ops.extend(write(processing, 4 * words));
                 ops.push_back(fragment);
             }
         }
-        for event in batch.map(EventId) {
-            for _ in 0..u32::from(self.nodes - 1) * fragments {
-                ops.push_back(Op::Receive(Source::Any, event));
-                ops.extend(read(processing, 4 * words));
-            }
+        self.step += 1;
+        if self.step == ahead + ahead * others {
+            ops.push_back(Op::Lap(u64::from(ahead) * u64::from(self.cut.bytes)));
+            (self.event, self.step) = (self.event + ahead, 0);
         }
-        ops.push_back(Op::Lap(u64::from(ahead) * u64::from(self.cut.bytes)));
-        self.event += ahead;
     }
 
     fn end(&self) -> EventId {

@@ -153,6 +153,9 @@ tests! {
     Halo,
 }
 
+/// The most that a key of rounds, messages and the like takes.
+const MOST_COUNT: u64 = 1 << 31;
+
 /// A key that takes a number, at least so large.
 pub(crate) const fn count(
     name: &'static str,
@@ -160,7 +163,7 @@ pub(crate) const fn count(
     default: &'static str,
     help: &'static str,
 ) -> ProtocolKey {
-    ProtocolKey { name, takes: Takes::Count(least, 1 << 31), default: Some(default), help }
+    ProtocolKey { name, takes: Takes::Count(least, MOST_COUNT), default: Some(default), help }
 }
 
 pub(crate) const WORDS: ProtocolKey = ProtocolKey {
@@ -230,9 +233,19 @@ impl Test {
             return Err(format!("{name} needs {least} nodes: give more"));
         }
         if self.events(nodes) + u64::from(CLOSING_EVENTS) > u64::from(u32::MAX) {
-            return Err(format!("{name} takes more than 2^32 events: give fewer rounds"));
+            return Err(format!(
+                "{name} takes more than 2^32 events: give less of {}",
+                self.counts()
+            ));
         }
         self.check_own(nodes, frame)
+    }
+
+    /// Its keys that may be as large as its events.
+    fn counts(&self) -> String {
+        let keys = TESTS.iter().filter(|it| it.name == self.name()).flat_map(|it| it.keys);
+        let counts = keys.filter(|it| matches!(it.takes, Takes::Count(_, MOST_COUNT)));
+        counts.map(|it| it.name).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -246,6 +259,35 @@ impl fmt::Display for Test {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The largest flood plans a message at a time, and larger ones are refused.
+    #[test]
+    fn a_flood_plans_no_more_than_a_message_and_stays_within_what_layers_keep() {
+        for (text, says) in [
+            ("flood:ahead=100000000,events=1", "1 to 4096"),
+            ("flood:fragments=100000000", "1 to 65536"),
+        ] {
+            let error = Test::parse(text).unwrap_err();
+            assert!(error.contains(says), "{text}: {error}");
+        }
+        let largest = Test::parse("flood:ahead=4096,fragments=4,events=1").unwrap();
+        let mut program = largest.program(NodeId(0), 10_000, 200);
+        let begins = (0..20).map(|_| program.next(crate::Outcome::Done)).collect::<Vec<_>>();
+        assert!(matches!(begins[0], crate::Op::Begin) && matches!(begins[19], crate::Op::Send(_)));
+        assert!(format!("{program:?}").len() < 100_000, "all is planned at once");
+    }
+
+    #[test]
+    fn too_many_events_are_refused_with_keys_of_the_test() {
+        let most = 1_u64 << 31;
+        for (text, says) in [
+            (format!("throughput:messages={most},ahead={most}"), "give less of messages, ahead"),
+            (format!("latency:rounds={most},warm_up={most}"), "give less of rounds, warm_up"),
+        ] {
+            let error = Test::parse(&text).unwrap().check(2, 1000).unwrap_err();
+            assert!(error.contains(says), "{text}: {error}");
+        }
+    }
 
     #[test]
     fn a_test_is_read_with_its_keys_and_complaints_name_what_there_is() {
