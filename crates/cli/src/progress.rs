@@ -4,6 +4,7 @@ use crate::harmless::harmless;
 use crate::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
+use std::ffi::OsStr;
 use std::io::{IsTerminal, stderr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,6 +12,16 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The time between two lines if nobody watches a terminal.
 const SELDOM: Duration = Duration::from_secs(20);
+
+/// Whether a stream leads to a terminal that obeys escape sequences.
+pub fn obeys(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && knows_escapes(std::env::var_os("TERM").as_deref())
+}
+
+/// Whether a terminal of this kind obeys escape sequences.
+fn knows_escapes(kind: Option<&OsStr>) -> bool {
+    kind.is_none_or(|kind| kind != "dumb")
+}
 
 /// A progress line. It disappears when dropped.
 pub struct Progress {
@@ -25,7 +36,7 @@ pub struct Progress {
 impl Progress {
     /// Progress through `steps`; 0 if they cannot be counted.
     pub fn new(steps: usize) -> Progress {
-        let (done, terminal, event) = (0, stderr().is_terminal(), None);
+        let (done, terminal, event) = (0, obeys(&stderr()), None);
         Progress { steps, done, terminal, last: Instant::now(), event }
     }
 
@@ -112,7 +123,11 @@ const BAR: &str = "trunkline: [{bar:30}] {pos}/{len} {eta} {wide_msg}";
 impl Steps {
     /// Nothing is done yet.
     pub fn new() -> Steps {
-        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(5));
+        let target = match obeys(&stderr()) {
+            true => ProgressDrawTarget::stderr_with_hz(5),
+            false => ProgressDrawTarget::hidden(),
+        };
+        let bar = ProgressBar::with_draw_target(Some(0), target);
         // Without a style of ours, which cannot be wrong, the bar has the library's own.
         if let Ok(style) = ProgressStyle::with_template(BAR) {
             bar.set_style(style);
@@ -158,6 +173,14 @@ mod tests {
         let said = [("lost", 0), ("lost", 1), ("away", 2), ("lost", 3), ("lost", 22), ("lost", 23)];
         let said = said.map(|(what, at)| progress.is_news(what, now + Duration::from_secs(at)));
         assert_eq!(said, [true, false, true, true, false, true]);
+    }
+
+    /// A dumb terminal prints escape sequences, and is told a line now and then.
+    #[test]
+    fn a_dumb_terminal_gets_no_escapes() {
+        let known = ["xterm-256color", "linux", "dumb"].map(|it| knows_escapes(Some(it.as_ref())));
+        assert_eq!(known, [true, true, false]);
+        assert!(knows_escapes(None));
     }
 
     /// A line that wrapped could not be taken away.

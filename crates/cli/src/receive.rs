@@ -15,7 +15,7 @@ use trunkline_mover::{
     CHUNK, Control, Got, MoverError, PORT, ReceiveOptions, Receiving, Secret, keep_receiving,
     receive,
 };
-use trunkline_transfer::journal::{self, Unfinished};
+use trunkline_transfer::journal::{self, Listed, Unfinished};
 
 /// Receive what `trunkline send` sends, into a directory.
 ///
@@ -146,9 +146,15 @@ fn list(args: &Args) -> Result<(), Failure> {
     if all.is_empty() && !args.json {
         output::tell(format_args!("{}: no unfinished transfer", args.directory.display()));
     }
-    all.iter().try_for_each(|one| match args.json {
-        true => moved::json_line("unfinished", &described(one)),
-        false => output::line(&unfinished(one)),
+    all.iter().try_for_each(|one| match (one, args.json) {
+        (Listed::Unfinished(one), true) => moved::json_line("unfinished", &described(one)),
+        (Listed::Unfinished(one), false) => output::line(&unfinished(one)),
+        (Listed::Unreadable(path), true) => {
+            moved::json_line("unreadable", &serde_json::json!({ "path": path.to_string_lossy() }))
+        }
+        (Listed::Unreadable(path), false) => {
+            output::line(&format!("{}: its journal cannot be read", path.display()))
+        }
     })
 }
 
@@ -264,7 +270,7 @@ fn summary(got: &Got) -> String {
         text += &format!(", {}", rate(got.moved, got.seconds));
     }
     if got.kept > 0 {
-        let those = if got.kept == 1 { "directory" } else { "directories" };
+        let those = if got.kept == 1 { "entry" } else { "entries" };
         text += &format!("\n{} {those} of another user kept mode and time", got.kept);
     }
     if has_moved && got.disk >= 0.05 {

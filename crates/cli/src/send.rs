@@ -104,6 +104,14 @@ fn port_of(text: &str) -> Result<u16, String> {
     port.ok_or_else(|| format!("'{text}' is no port: write a number from 1 to 65535"))
 }
 
+/// The paths, each of which names something.
+fn named(paths: &[OsString]) -> Result<Vec<PathBuf>, String> {
+    match paths.iter().position(|path| path.is_empty()) {
+        None => Ok(paths.iter().map(PathBuf::from).collect()),
+        Some(at) => Err(format!("path {} is empty: name a file or a directory", at + 1)),
+    }
+}
+
 /// Sends.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let Some((target, paths @ [_, ..])) = args.what.split_last() else {
@@ -111,6 +119,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             "a path and a receiver are needed: write trunkline send FILE CODE@HOST; `trunkline receive` prints the code",
         ));
     };
+    let paths = named(paths).map_err(Failure::wrong_use)?;
     let target = Target::read(target).map_err(Failure::wrong_use)?;
     let secret = match &target.code {
         Some(code) => Secret::Code(code.clone()),
@@ -136,7 +145,6 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let signal = moved::stop_on_signals(&control)?;
     let transfer = Arc::new(Transfer::new(Arc::clone(&control), &names.join(" and ")));
     let _server = moved::serve(&transfer);
-    let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
     let mut shown = Shown { progress: Progress::new(0), json: args.json, to: names.join(" and ") };
     let tell = &mut |what: &Sending| {
         transfer.is_at(what);
@@ -186,9 +194,9 @@ pub fn words(what: &Sending, to: &str) -> String {
                 "connect: {to} has not answered for {seconds:.0} s{why}; waiting (Ctrl-C ends it)"
             )
         }
-        Sending::Send { confirmed, bytes, moved, seconds, again } => {
-            let again = if *again > 0.0005 {
-                format!(", {:.1} % again", again * 100.0)
+        Sending::Send { confirmed, bytes, moved, seconds, again_share } => {
+            let again = if *again_share > 0.0005 {
+                format!(", {:.1} % again", again_share * 100.0)
             } else {
                 String::new()
             };
@@ -273,6 +281,13 @@ mod tests {
         for wrong in ["abc@lab", "lab:x", "abc-234@", ":7", "lab:70000", "lab:0", "[::1]:0"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn an_empty_path_is_told_by_its_place() {
+        assert_eq!(named(&["a".into()]), Ok(vec!["a".into()]));
+        let told = named(&["a".into(), "".into()]).unwrap_err();
+        assert!(told.starts_with("path 2 is empty"), "{told}");
     }
 
     /// A transfer that moved nothing had no rate, and nothing limited it.

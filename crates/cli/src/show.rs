@@ -2,10 +2,10 @@
 
 use crate::failure::Failure;
 use crate::options::lasting;
+use crate::progress::obeys;
 use crate::{output, send};
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 use trunkline_control::{Client, ControlError, find};
@@ -112,8 +112,7 @@ fn show(client: &Client, args: &Args) -> Result<(), Shown> {
     }
     let state = described(&path, state).map_err(|error| failed(&error))?;
     let text = format!("{}{state}", settings(&path));
-    let print =
-        if args.watch && std::io::stdout().is_terminal() { output::screen } else { output::line };
+    let print = if args.watch && obeys(&std::io::stdout()) { output::screen } else { output::line };
     print(&text).map_err(Shown::Failed)
 }
 

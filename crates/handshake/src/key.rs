@@ -3,6 +3,7 @@
 use crate::SECRET;
 use argon2::{Algorithm, Argon2, Params, Version};
 use rustix::fs::Mode;
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
@@ -23,10 +24,10 @@ const SALT: &[u8] = b"trunkline shared key 1";
 
 /// A key that cannot be used.
 #[derive(Debug, Error)]
-#[error("key file {path}: {reason}")]
+#[error("{origin}: {reason}")]
 pub struct KeyError {
-    /// The file, or the variable.
-    pub path: String,
+    /// The file or the variable, with the word for it.
+    pub origin: String,
     /// Cause and remedy.
     pub reason: String,
 }
@@ -49,11 +50,11 @@ impl Key {
 
     /// A key as a user gives it; leading and trailing white space does not count. Sixty-four hexadecimal
     /// digits are taken as they are. Anything else may be a passphrase, and is stretched by Argon2id, which
-    /// takes some tenths of a second.
+    /// takes some tenths of a second. `origin` says in an error where the key is from.
     ///
     /// # Errors
     /// If it is shorter than eight octets.
-    pub fn from_text(text: &[u8], source: &str) -> Result<Key, KeyError> {
+    pub fn from_text(text: &[u8], origin: &str) -> Result<Key, KeyError> {
         let text = text.trim_ascii();
         if text.len() < SHORTEST {
             let reason = format!(
@@ -61,12 +62,12 @@ impl Key {
                  for instance with `head -c 24 /dev/urandom | base64`",
                 text.len()
             );
-            return Err(KeyError { path: source.into(), reason });
+            return Err(KeyError { origin: origin.into(), reason });
         }
         match from_digits(text) {
             Some(octets) => Ok(Key(octets)),
             None => stretched(text)
-                .map_err(|reason| KeyError { path: source.into(), reason: reason.to_string() }),
+                .map_err(|reason| KeyError { origin: origin.into(), reason: reason.to_string() }),
         }
     }
 
@@ -76,7 +77,8 @@ impl Key {
     /// If it cannot be read, others than its owner can read it, or the key is too short.
     pub fn from_file(path: &Path) -> Result<Key, KeyError> {
         let name = path.display().to_string();
-        let fail = |reason: String| KeyError { path: name.clone(), reason };
+        let origin = format!("key file {name}");
+        let fail = |reason: String| KeyError { origin: origin.clone(), reason };
         let file = File::open(path).map_err(|cause| fail(cause.to_string()))?;
         let data = file.metadata().map_err(|cause| fail(cause.to_string()))?;
         let others = Mode::RWXG | Mode::RWXO;
@@ -88,7 +90,7 @@ impl Key {
         }
         let mut text = Vec::new();
         file.take(LONGEST).read_to_end(&mut text).map_err(|cause| fail(cause.to_string()))?;
-        Key::from_text(&text, &name)
+        Key::from_text(&text, &origin)
     }
 
     /// The key of the file, else of the environment variable [`VARIABLE`], if either is there.
@@ -98,7 +100,7 @@ impl Key {
     pub fn find(file: Option<&Path>) -> Result<Option<Key>, KeyError> {
         match (file, std::env::var_os(VARIABLE)) {
             (Some(path), _) => Key::from_file(path).map(Some),
-            (None, Some(text)) => Key::from_text(text.as_encoded_bytes(), VARIABLE).map(Some),
+            (None, Some(text)) => from_variable(&text).map(Some),
             (None, None) => Ok(None),
         }
     }
@@ -118,6 +120,11 @@ fn stretched(text: &[u8]) -> Result<Key, argon2::Error> {
         &mut octets,
     )?;
     Ok(Key(octets))
+}
+
+/// The key that the environment variable holds.
+fn from_variable(text: &OsStr) -> Result<Key, KeyError> {
+    Key::from_text(text.as_encoded_bytes(), &format!("the variable {VARIABLE}"))
 }
 
 /// The octets of sixty-four hexadecimal digits.
@@ -164,7 +171,10 @@ mod tests {
         };
         assert_eq!(complaint("a good long key\n", 0o600), Ok(()));
         assert!(complaint("a good long key\n", 0o640).unwrap_err().contains("chmod 600"));
-        assert!(complaint("short \n", 0o600).unwrap_err().contains("5 octets"));
+        let short = complaint("short \n", 0o600).unwrap_err();
+        assert!(short.starts_with("key file /") && short.contains("5 octets"), "{short}");
+        let variable = from_variable("x".as_ref()).unwrap_err().to_string();
+        assert!(variable.starts_with("the variable TRUNKLINE_KEY: a key of 1 "), "{variable}");
         let missing = Key::from_file(&dir.path().join("none")).unwrap_err().to_string();
         assert!(missing.contains("No such file") && !missing.contains('\n'));
     }

@@ -23,11 +23,13 @@ pub enum Limit {
     RoundTrips,
     /// The receiver, which has all data and writes the last of them, checks them and gives files their names.
     Naming,
+    /// Any word of the receiver, which was due: it was stopped or away, or the path was broken.
+    Silence,
 }
 
 impl Limit {
     /// All of them.
-    pub const ALL: [Limit; 7] = [
+    pub const ALL: [Limit; 8] = [
         Limit::Path,
         Limit::Cap,
         Limit::Disk,
@@ -35,6 +37,7 @@ impl Limit {
         Limit::Processor,
         Limit::RoundTrips,
         Limit::Naming,
+        Limit::Silence,
     ];
 }
 
@@ -48,6 +51,7 @@ impl fmt::Display for Limit {
             Limit::Processor => "this processor",
             Limit::RoundTrips => "round trips",
             Limit::Naming => "the receiver's putting of files in place",
+            Limit::Silence => "the silence of the receiver or the path",
         })
     }
 }
@@ -55,6 +59,9 @@ impl fmt::Display for Limit {
 /// A sleep that lasts so much longer than it was to is the processor's (a choice): what timers and other programs make of every sleep
 /// is much less.
 const LATE: Span = Span::from_millis(100);
+
+/// Whoever is called for so much longer than an answer takes was not there (a choice): first words that are lost are said again sooner.
+const AWAY: Span = Span::from_secs(1);
 
 /// The account of a transfer.
 #[derive(Debug, Clone, Default)]
@@ -69,11 +76,29 @@ impl Account {
     }
 
     /// Books a sleep from `before` to `now`, which was to end at `until`. An end that is woken much later was stopped, or its machine was.
-    pub fn book_sleep(&mut self, limit: Limit, before: Time, until: Time, now: Time) {
+    /// Behind `overdue`, if the receiver has been silent for too long, it is not `limit` that is waited for.
+    pub fn book_sleep(
+        &mut self,
+        limit: Limit,
+        overdue: Option<Time>,
+        (before, until, now): (Time, Time, Time),
+    ) {
         let late = now.since(until.max(before));
-        let late = if late > LATE { late } else { Span::ZERO };
-        self.book(Limit::Processor, late);
-        self.book(limit, now.since(before).saturating_sub(late));
+        let end = if late > LATE { until.max(before) } else { now };
+        let silent = overdue.unwrap_or(Time::NEVER).max(before).min(end);
+        self.book(limit, silent.since(before));
+        self.book(Limit::Silence, end.since(silent));
+        self.book(Limit::Processor, now.since(end));
+    }
+
+    /// Books the calling of a receiver from `before` to `now`, whose last answer took `round` at most. It answers twice if there is a code;
+    /// what the calls take beyond that it was not there.
+    pub fn book_call(&mut self, before: Time, now: Time, round: Span) {
+        let (waited, answers) = (now.since(before), round.scaled(2, 1));
+        let away = waited.saturating_sub(answers);
+        let away = if away > AWAY { away } else { Span::ZERO };
+        self.book(Limit::Silence, away);
+        self.book(Limit::RoundTrips, waited.saturating_sub(away));
     }
 
     /// Books the wait from `before` to `now` for the receiver's word on the end. A round trip's worth of it until `answer` is the path's; what
@@ -119,11 +144,40 @@ mod tests {
         let at = |millis| Time::ZERO + Span::from_millis(millis);
         let mut account = Account::default();
         for (before, until, now) in [(0, 50, 51), (51, 101, 3900), (3900, 3950, 4000)] {
-            account.book_sleep(Limit::Cap, at(before), at(until), at(now));
+            account.book_sleep(Limit::Cap, None, (at(before), at(until), at(now)));
         }
         let [(most, share), (other, _)] = account.shares()[..] else { panic!("{account:?}") };
         assert_eq!((most, other), (Limit::Processor, Limit::Cap));
         assert!((share - 3799.0 / 4000.0).abs() < 1e-9, "{share}");
+    }
+
+    /// A receiver that was stopped for eight seconds of twelve, and a path that was broken, were told as the rate cap.
+    #[test]
+    fn a_silence_is_not_what_would_be_waited_for_without_it() {
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        let mut account = Account::default();
+        for (before, now) in [(0, 50), (50, 100), (100, 150), (150, 200)] {
+            let overdue = (now > 120).then_some(at(120));
+            account.book_sleep(Limit::Cap, overdue, (at(before), at(now), at(now)));
+        }
+        // It was stopped itself meanwhile: that is its own doing.
+        account.book_sleep(Limit::Cap, Some(at(120)), (at(200), at(250), at(450)));
+        let shares = [(Limit::Processor, 200), (Limit::Silence, 130), (Limit::Cap, 120)];
+        assert_eq!(account.shares(), shares.map(|(limit, millis)| (limit, millis as f64 / 450.0)));
+    }
+
+    #[test]
+    fn a_receiver_that_is_called_for_long_was_not_there() {
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        for (answered, round, away) in
+            [(100, 100, 0), (3600, 1800, 0), (1150, 100, 0), (9400, 200, 9000)]
+        {
+            let mut account = Account::default();
+            account.book_call(at(0), at(answered), Span::from_millis(round));
+            let shares = account.shares();
+            let silent = shares.iter().find(|it| it.0 == Limit::Silence).map_or(0.0, |it| it.1);
+            assert_eq!(silent, away as f64 / answered as f64, "{answered}");
+        }
     }
 
     #[test]

@@ -208,7 +208,7 @@ impl Progress<'_> {
                 bytes: self.all,
                 moved: *self.moved,
                 seconds: now.since(self.began).as_secs_f64(),
-                again: again as f64 / packets.max(1) as f64,
+                again_share: again as f64 / packets.max(1) as f64,
             },
         });
     }
@@ -271,7 +271,8 @@ mod tests {
         (progress.verified, progress.unread) = (30, 40);
         progress.tell(Time::ZERO + TELL.scaled(2, 1), (10, 1));
         let seconds = TELL.as_secs_f64();
-        let sent = Sending::Send { confirmed: 150, bytes: 150, moved: 250, seconds, again: 0.1 };
+        let sent =
+            Sending::Send { confirmed: 150, bytes: 150, moved: 250, seconds, again_share: 0.1 };
         assert_eq!(told, [sent, Sending::Verify { read: 30, bytes: 40 }]);
     }
 }

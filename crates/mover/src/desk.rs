@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use trunkline_transfer::journal::directory_name;
-use trunkline_transfer::{Finished, Halt, Manifest, Sink, Source, TransferError};
+use trunkline_transfer::{Finished, Halt, Manifest, Sink, Standing, TransferError};
 
 /// Something to do.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ struct Clerk {
     /// The transfer at work.
     sink: Option<(Offer, Sink)>,
     /// A transfer all of which stands under its final names already, its root, and the first of these names.
-    standing: Option<(Finished, [u8; 32], PathBuf)>,
+    standing: Option<(Standing, [u8; 32], PathBuf)>,
     /// Whether it cannot go on, and whoever gives it something to do may not have heard that yet.
     has_failed: bool,
     replace: bool,
@@ -245,24 +245,15 @@ impl Clerk {
     /// If it was told to stop before it had read all.
     fn stands(&mut self, offer: &Offer, manifest: &[u8]) -> Result<bool, TransferError> {
         let Ok(manifest) = Manifest::decode(manifest) else { return Ok(false) };
-        let mut standing = Source::standing(&self.directory, &manifest);
-        standing.heed(&self.halt);
-        match standing.unchanged() {
-            Ok(()) => {}
-            Err(TransferError::Stopped) => return Err(TransferError::Stopped),
-            Err(_) => return Ok(false),
-        }
-        let (entries, files) = (manifest.entries() as u64, manifest.files() as u64);
+        let Some(mut standing) = Standing::find(&self.directory, &manifest, &self.halt)? else {
+            return Ok(false);
+        };
         let bytes = manifest.stream_bytes();
         // If nobody takes them the receiver has ended.
         let _ = self.answers.send(Done::Known { had: bytes, bytes, name: manifest.name() });
         let _ = self.answers.send(Done::Root(Answer::Whole));
-        let root = match standing.root(offer.cut.chunk) {
-            Err(TransferError::Stopped) => return Err(TransferError::Stopped),
-            root => root.ok(),
-        };
         let first = self.directory.join(manifest.path(0));
-        self.standing = root.map(|root| (Finished { entries, files, bytes, kept: 0 }, root, first));
+        self.standing = standing.root(offer.cut.chunk)?.map(|root| (standing, root, first));
         Ok(self.standing.is_some())
     }
 
@@ -281,7 +272,7 @@ impl Clerk {
         self.halt.check()?;
         let Some((offer, sink)) = &mut self.sink else {
             return match &self.standing {
-                Some((finished, own, _)) if own == root => Ok(Done::Finished(*finished)),
+                Some((standing, own, _)) if own == root => standing.dress().map(Done::Finished),
                 Some((.., first)) => Err(TransferError::Otherwise(first.clone())),
                 None => Ok(Done::Root(Answer::All)),
             };

@@ -321,7 +321,9 @@ impl<'a> Flow<'a> {
             self.account.book(Limit::Processor, worked.since(before));
             let until = self.rest(connection, most);
             before = self.link.now();
-            self.account.book_sleep(limit, worked, until, before);
+            let sender = connection.sender().filter(|_| limit != Limit::Disk);
+            let overdue = sender.and_then(|sender| sender.overdue(before));
+            self.account.book_sleep(limit, overdue, (worked, until, before));
         }
     }
 

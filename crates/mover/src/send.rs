@@ -70,8 +70,8 @@ pub enum Sending {
         moved: u64,
         /// Seconds since it began to send.
         seconds: f64,
-        /// The part of the data packets that was sent again.
-        again: f64,
+        /// The share of the data packets that was sent again, 0 to 1.
+        again_share: f64,
     },
     /// It reads what it has not read in this session, for the hash of the whole.
     Verify {

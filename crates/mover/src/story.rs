@@ -62,7 +62,7 @@ pub struct Got {
     pub files: u64,
     /// Octets of their data.
     pub bytes: u64,
-    /// Directories of another user, which were there and have kept their mode and time.
+    /// Files and directories of another user, which were there and have kept their mode and time.
     pub kept: u64,
     /// Octets of them that this run received.
     pub moved: u64,

@@ -4,12 +4,14 @@ use crate::{
     CHUNK, Control, Got, Manner, MoverError, ReceiveOptions, Receiving, Secret, SendOptions,
     Sending, Sent, keep_receiving, receive, rounds::PathTo, send,
 };
-use std::fs;
+use std::fs::{self, Permissions};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{JoinHandle, spawn};
+use std::time::{Duration, UNIX_EPOCH};
 use trunkline_handshake::{Key, ShortCode};
 
 /// A receiver on a thread of its own.
@@ -118,6 +120,31 @@ fn what_stands_there_is_not_received() {
         assert_eq!((got.moved, got.bytes), (moved, 100_000));
     }
     same(&file, &inbox);
+}
+
+/// What stands there with the same data gets the sender's modes, and its directories their times, without being sent again.
+#[test]
+fn what_stands_there_gets_the_senders_modes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (tree, inbox) = (dir.path().join("tree"), dir.path().join("inbox"));
+    fs::create_dir_all(tree.join("in")).unwrap();
+    fs::write(tree.join("in/key"), "secret").unwrap();
+    let looks = |top: &Path| {
+        let found = ["", "in", "in/key"].map(|it| fs::metadata(top.join(it)).unwrap());
+        found.map(|it| (it.mode() & 0o7777, it.mtime(), it.mtime_nsec()))
+    };
+    for (directory, file, moved) in [(0o755, 0o644, 6), (0o700, 0o600, 0), (0o750, 0o755, 0)] {
+        for (path, mode) in [("", directory), ("in", directory), ("in/key", file)] {
+            fs::set_permissions(tree.join(path), Permissions::from_mode(mode)).unwrap();
+        }
+        let time = UNIX_EPOCH + Duration::new(1_000_000_000 + u64::from(directory), 7);
+        fs::File::open(tree.join("in")).unwrap().set_modified(time).unwrap();
+        let there = There::start(&inbox, key(), false);
+        sends(&tree, there.address, key()).unwrap();
+        let got = there.end().unwrap();
+        assert_eq!((got.moved, got.kept), (moved, 0));
+        assert_eq!(looks(&inbox.join("tree")), looks(&tree), "{file:o}");
+    }
 }
 
 /// In the clear, of a file with octets that are easily found; a sender that wants them sealed gets that from the same receiver.

@@ -43,5 +43,5 @@ pub use error::TransferError;
 pub use halt::Halt;
 pub use hash::root;
 pub use manifest::{Entry, Extent, Kind, MOST_DEPTH, MOST_NAME, MOST_PATH, Manifest, Mtime};
-pub use sink::{Finished, Sink};
+pub use sink::{Finished, Sink, Standing};
 pub use source::Source;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Entries between two calls of `progress`.
 const STEP: u64 = 256;
 /// Rights and the sticky bit.
-const MODES: u32 = 0o1777;
+pub(crate) const MODES: u32 = 0o1777;
 
 impl Manifest {
     /// Reads what is to be sent: files, symbolic links (as such) and directories with all that they hold. Each path's

@@ -28,14 +28,14 @@ impl Source {
     }
 
     /// The files of a transfer as they stand beneath `directory` under their final names.
-    pub fn standing(directory: &Path, manifest: &Manifest) -> Source {
+    pub(crate) fn standing(directory: &Path, manifest: &Manifest) -> Source {
         let tops = (0..).zip(manifest.list()).filter(|(_, entry)| entry.parent.is_none());
         let place = |name: &[u8]| directory.join(std::ffi::OsStr::from_bytes(name));
         let tops = tops.map(|(number, entry)| (number, place(&entry.name))).collect();
         Source::new(manifest.clone(), tops)
     }
 
-    /// [`Source::root`] and [`Source::unchanged`] end with [`TransferError::Stopped`] when `halt` says so.
+    /// What takes long, as [`Source::unchanged`], ends with [`TransferError::Stopped`] when `halt` says so.
     pub fn heed(&mut self, halt: &Halt) {
         self.halt = halt.clone();
     }
@@ -45,7 +45,7 @@ impl Source {
     /// # Errors
     /// The first file, link or directory that is not as the manifest has it (kind, size, time of change, target) or cannot be
     /// read; chunks of no bytes; a [halt](Source::heed).
-    pub fn root(&mut self, chunk: u32) -> Result<[u8; 32], TransferError> {
+    pub(crate) fn root(&mut self, chunk: u32) -> Result<[u8; 32], TransferError> {
         if chunk == 0 {
             return Err(TransferError::NoChunk);
         }

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use trunkline_transfer::journal;
+use trunkline_transfer::journal::{self, Listed};
 
 const KEY: &str = "a key for these tests";
 
@@ -43,7 +43,10 @@ impl Places {
     /// The part of the transfer that is in the receiver's journal.
     fn there(&self) -> f64 {
         let found = journal::list(&self.inbox).unwrap();
-        found.first().map_or(0.0, |it| it.done as f64 / it.all.max(1) as f64)
+        match found.first() {
+            Some(Listed::Unfinished(it)) => it.done as f64 / it.all.max(1) as f64,
+            _ => 0.0,
+        }
     }
 
     /// Waits until so much is there.

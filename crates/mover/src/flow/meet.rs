@@ -1,7 +1,6 @@
 //! How a sender meets its receiver, and the OPEN that goes with its first words.
 
 use super::{DEATH, Flow, NAP, OUTSTANDING, burst, same};
-use crate::account::Limit;
 use crate::session::{ADDED, Caller, Early, Met, Secret, Session};
 use crate::{HEADER, MoverError, PACKETS};
 use trunkline_core::{Span, Time};
@@ -96,6 +95,7 @@ impl Flow<'_> {
                 self.packet = PACKETS[0];
                 let (_, before) = said[self.to].unwrap_or((now, now));
                 (self.round, self.answer) = (now.since(before), round);
+                self.account.book_call(begun, now, self.round);
                 if let (Some(at), Some(proposed)) = (opened, proposed.take()) {
                     self.begin(&mut session, proposed.opened(at, self.answer, is_long));
                 }
@@ -103,7 +103,6 @@ impl Flow<'_> {
             }
             let until = caller.due().min(self.link.now() + NAP);
             self.link.wait(until);
-            self.account.book(Limit::RoundTrips, self.link.now().since(now));
         }
     }
 

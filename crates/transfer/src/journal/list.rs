@@ -24,11 +24,20 @@ pub struct Unfinished {
     pub path: PathBuf,
 }
 
-/// Returns the unfinished transfers beneath a directory, by name of their journals' directories.
+/// What a journal's directory holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listed {
+    /// A transfer.
+    Unfinished(Unfinished),
+    /// No journal that can be read, in the directory of this path.
+    Unreadable(PathBuf),
+}
+
+/// Returns what is unfinished beneath a directory, by name of the journals' directories.
 ///
 /// # Errors
-/// A directory or a journal that cannot be read.
-pub fn list(directory: &Path) -> Result<Vec<Unfinished>, TransferError> {
+/// A directory that cannot be read.
+pub fn list(directory: &Path) -> Result<Vec<Listed>, TransferError> {
     let cannot = |error| TransferError::at("read", directory, error);
     let mut names = Vec::new();
     for entry in directory.read_dir().map_err(cannot)? {
@@ -36,8 +45,15 @@ pub fn list(directory: &Path) -> Result<Vec<Unfinished>, TransferError> {
         names.extend(name.to_str().filter(|name| is_journals(name)).map(str::to_owned));
     }
     names.sort();
-    let all = names.iter().map(|name| look(&directory.join(name)));
-    all.filter_map(Result::transpose).collect()
+    let all = names.iter().filter_map(|name| {
+        let path = directory.join(name);
+        match look(&path) {
+            Ok(Some(found)) => Some(Listed::Unfinished(found)),
+            // A transfer that has ended meanwhile has taken its directory away.
+            _ => path.is_dir().then_some(Listed::Unreadable(path)),
+        }
+    });
+    Ok(all.collect())
 }
 
 /// Returns the unfinished transfer of this identity; `None` if there is none.

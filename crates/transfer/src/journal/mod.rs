@@ -7,7 +7,7 @@
 mod list;
 mod record;
 
-pub use list::{Unfinished, find, list};
+pub use list::{Listed, Unfinished, find, list};
 pub use record::{Confirmed, Contents, Header, RECORD, Record, read};
 
 use crate::TransferError;

@@ -3,19 +3,19 @@
 //! First all parts are made and brought to the disk, and the journal says so. From then on a part that is not there
 //! has its final name already, so that a receiver that was killed goes on where it was.
 
+use super::dress::{dress, ours, set_mode, set_time};
 use super::home::{Home, look};
 use super::parts::Parts;
 use super::walk::Walk;
 use super::{Known, Sink};
 use crate::journal::Record;
-use crate::{Entry, Kind, Mtime, TransferError};
+use crate::{Entry, Kind, Manifest, TransferError};
 use rustix::fs::{
-    AtFlags, Mode, RenameFlags, Timespec, Timestamps, UTIME_OMIT, chmod, chmodat, fstat, linkat,
-    mkdirat, renameat, renameat_with, statat, unlinkat, utimensat,
+    AtFlags, Mode, RenameFlags, chmodat, fstat, linkat, mkdirat, renameat, renameat_with, statat,
+    unlinkat,
 };
 use rustix::io::Errno;
-use rustix::process::geteuid;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 /// Most parts that are brought to the disk one by one; beyond, the whole file system is.
@@ -30,8 +30,16 @@ pub struct Finished {
     pub files: u64,
     /// Bytes of data, holes left out.
     pub bytes: u64,
-    /// Directories of another user, which were there and have kept their mode and time.
+    /// Files and directories of another user, which were there and have kept their mode and time.
     pub kept: u64,
+}
+
+impl Finished {
+    /// All of a manifest.
+    pub(super) fn of(manifest: &Manifest, kept: u64) -> Finished {
+        let (entries, files) = (manifest.entries() as u64, manifest.files() as u64);
+        Finished { entries, files, bytes: manifest.stream_bytes(), kept }
+    }
 }
 
 /// Asked before each step whether to go on.
@@ -73,9 +81,7 @@ impl Sink {
         }
         let known = self.known()?;
         let kept = Names { home: &self.home, parts: &self.parts, known }.give(progress, halt)?;
-        let manifest = &known.manifest;
-        let (entries, files) = (manifest.entries() as u64, manifest.files() as u64);
-        let finished = Finished { entries, files, bytes: manifest.stream_bytes(), kept };
+        let finished = Finished::of(&known.manifest, kept);
         halt()?;
         self.home.remove()?;
         self.is_over = true;
@@ -161,12 +167,12 @@ impl Names<'_> {
             self.place(walk, number).map(|()| step(1))
         })?;
         // What a directory holds has its own mode and time before, as the directory may forbid it then.
-        let mut walk = Walk::new(self.home, &self.known.manifest);
+        let mut walk = Walk::new(self.home.top(), &self.known.manifest);
         let mut kept = 0;
         for (number, entry) in self.known.manifest.list().iter().enumerate().rev() {
             if entry.kind == Kind::Directory {
                 halt()?;
-                kept += u64::from(!self.dress(&mut walk, number as u32)?);
+                kept += u64::from(!dress(&mut walk, number as u32)?);
                 step(1);
             }
         }
@@ -180,7 +186,7 @@ impl Names<'_> {
         halt: Halt<'_>,
         work: &mut dyn FnMut(&mut Walk<'_>, u32) -> Result<(), TransferError>,
     ) -> Result<(), TransferError> {
-        let mut walk = Walk::new(self.home, &self.known.manifest);
+        let mut walk = Walk::new(self.home.top(), &self.known.manifest);
         for (number, entry) in (0..).zip(self.known.manifest.list()) {
             if is_meant(&entry.kind) {
                 halt()?;
@@ -195,11 +201,11 @@ impl Names<'_> {
     }
 
     fn path(&self, number: u32) -> PathBuf {
-        self.home.directory().join(self.known.manifest.path(number as usize))
+        self.home.top().path().join(self.known.manifest.path(number as usize))
     }
 
     fn gone(&self, number: Option<u32>) -> TransferError {
-        let directory = || self.home.directory().to_path_buf();
+        let directory = || self.home.top().path().to_path_buf();
         TransferError::Gone(number.map_or_else(directory, |number| self.path(number)))
     }
 
@@ -249,42 +255,6 @@ impl Names<'_> {
             Err(error) => Err(cannot(error)),
         }
     }
-
-    /// Gives a directory its mode and time, unless it belongs to another user. Answers whether it did.
-    fn dress(&self, walk: &mut Walk<'_>, number: u32) -> Result<bool, TransferError> {
-        let cannot = |error: Errno| TransferError::at("change", self.path(number), error);
-        let entry = self.entry(number);
-        let above = walk.above(entry)?.ok_or_else(|| self.gone(entry.parent))?;
-        let above = above
-            .try_clone()
-            .map_err(|error| TransferError::at("open", self.path(number), error))?;
-        let own = walk.enter(&above, number)?.ok_or_else(|| self.gone(Some(number)))?;
-        let dressed =
-            set_time(&above, &entry.name, entry.mtime).and_then(|()| set_mode(&own, entry.mode));
-        ours(&own, dressed).map_err(cannot)
-    }
-}
-
-/// Whether a directory could be changed: one of another user may forbid it, and is used as it is.
-fn ours(own: &OwnedFd, changed: Result<(), Errno>) -> Result<bool, Errno> {
-    match changed {
-        Ok(()) => Ok(true),
-        Err(Errno::PERM) if fstat(own)?.st_uid != geteuid().as_raw() => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// Sets the mode of what a handle without rights stands for.
-fn set_mode(handle: &OwnedFd, mode: u32) -> Result<(), Errno> {
-    chmod(format!("/proc/self/fd/{}", handle.as_raw_fd()), Mode::from_raw_mode(mode))
-}
-
-/// Sets the time of the last change, of a link itself if it is one.
-fn set_time(directory: &OwnedFd, name: &[u8], mtime: Mtime) -> Result<(), Errno> {
-    let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
-    let last_modification = Timespec { tv_sec: mtime.seconds, tv_nsec: mtime.nanos.into() };
-    let times = Timestamps { last_access, last_modification };
-    utimensat(directory, name, &times, AtFlags::SYMLINK_NOFOLLOW)
 }
 
 /// Gives a part its name, at once.

@@ -13,12 +13,35 @@ use std::path::{Path, PathBuf};
 
 const LOCK: &str = "lock";
 
+/// The receiver's directory.
+#[derive(Debug)]
+pub(super) struct Top {
+    handle: OwnedFd,
+    path: PathBuf,
+}
+
+impl Top {
+    pub fn open(path: &Path) -> Result<Top, TransferError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle = open(path, flags, Mode::empty());
+        let handle = handle.map_err(|error| TransferError::at("open", path, error))?;
+        Ok(Top { handle, path: path.into() })
+    }
+
+    pub fn handle(&self) -> &OwnedFd {
+        &self.handle
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
 /// The two directories, and the lock that keeps other receivers away.
 #[derive(Debug)]
 pub(super) struct Home {
-    top: OwnedFd,
+    top: Top,
     own: OwnedFd,
-    directory: PathBuf,
     path: PathBuf,
     name: String,
     _lock: OwnedFd,
@@ -27,20 +50,17 @@ pub(super) struct Home {
 impl Home {
     /// Opens or makes the transfer's directory, and locks it.
     pub fn open(directory: &Path, identity: &[u8; 32]) -> Result<Home, TransferError> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let top = open(directory, flags, Mode::empty());
-        let top = top.map_err(|error| TransferError::at("open", directory, error))?;
+        let top = Top::open(directory)?;
         let name = directory_name(identity);
         let path = directory.join(&name);
         loop {
-            let own = open_own(&top, &name, &path)?;
+            let own = open_own(&top.handle, &name, &path)?;
             let lock = lock(&own, &path)?;
             // A receiver that ended meanwhile took the directory away, lock and all.
-            if is_still(&top, &name, &own)
+            if is_still(&top.handle, &name, &own)
                 .map_err(|error| TransferError::at("open", &path, error))?
             {
-                let directory = directory.into();
-                let home = Home { top, own, directory, path, name, _lock: lock };
+                let home = Home { top, own, path, name, _lock: lock };
                 home.sweep();
                 return Ok(home);
             }
@@ -48,18 +68,13 @@ impl Home {
     }
 
     /// Returns the receiver's directory.
-    pub fn top(&self) -> &OwnedFd {
+    pub fn top(&self) -> &Top {
         &self.top
     }
 
     /// Returns the transfer's directory.
     pub fn own(&self) -> &OwnedFd {
         &self.own
-    }
-
-    /// Returns the path of the receiver's directory.
-    pub fn directory(&self) -> &Path {
-        &self.directory
     }
 
     /// Returns the path of the transfer's directory.
@@ -69,7 +84,7 @@ impl Home {
 
     /// Fails if the transfer's directory is not where it was: what is written there is nobody's any more.
     pub fn check(&self) -> Result<(), TransferError> {
-        match is_still(&self.top, &self.name, &self.own) {
+        match is_still(&self.top.handle, &self.name, &self.own) {
             Ok(true) => Ok(()),
             Ok(false) => Err(TransferError::Removed(self.path.clone())),
             Err(error) => Err(TransferError::at("look at", &self.path, error)),
@@ -84,7 +99,8 @@ impl Home {
 
     /// Takes the transfer's directory away. Its new name is what ends the transfer.
     pub fn remove(&self) -> Result<(), TransferError> {
-        let moved = renameat(&self.top, &*self.name, &self.top, &*self.gone());
+        let top = &self.top.handle;
+        let moved = renameat(top, &*self.name, top, &*self.gone());
         moved.map_err(|error| TransferError::at("remove", &self.path, error))?;
         self.sweep();
         Ok(())
@@ -100,7 +116,7 @@ impl Home {
     /// Deletes what an ended transfer left. What cannot be deleted takes room and harms nothing: the next receiver of
     /// the transfer tries again. The receiver's directory may have another name by now.
     fn sweep(&self) {
-        let top = self.top.as_raw_fd();
+        let top = self.top.handle.as_raw_fd();
         let _ = std::fs::remove_dir_all(format!("/proc/self/fd/{top}/{}", self.gone()));
     }
 

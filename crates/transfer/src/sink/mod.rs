@@ -1,8 +1,10 @@
 //! The receiver's side: chunks written beneath its directory.
 
+mod dress;
 mod finish;
 mod home;
 mod parts;
+mod standing;
 mod targets;
 mod walk;
 
@@ -19,6 +21,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 pub use finish::Finished;
+pub use standing::Standing;
 
 /// The name of the manifest in the transfer's own directory: whether names may be replaced, then its octets.
 pub(crate) const MANIFEST: &str = "manifest";

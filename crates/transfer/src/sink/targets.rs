@@ -17,10 +17,10 @@ use std::os::fd::OwnedFd;
 /// # Errors
 /// A file or a link that may not be replaced, or anything of another kind; a directory that takes no names.
 pub(super) fn check(home: &Home, manifest: &Manifest, replace: bool) -> Result<(), TransferError> {
-    let mut walk = Walk::new(home, manifest);
+    let mut walk = Walk::new(home.top(), manifest);
     let mut judged = BTreeSet::new();
     for (number, entry) in manifest.list().iter().enumerate() {
-        let path = || home.directory().join(manifest.path(number));
+        let path = || home.top().path().join(manifest.path(number));
         let Some(above) = walk.above(entry)? else { continue };
         let found = look(above, &*entry.name);
         let found = found.map_err(|error| TransferError::at("read", path(), error))?;
@@ -41,7 +41,7 @@ pub(super) fn check(home: &Home, manifest: &Manifest, replace: bool) -> Result<(
         }
         // The receiver's own directory takes that of the transfer, and so takes names.
         if let Some(parent) = entry.parent.filter(|&parent| judged.insert(parent)) {
-            let place = || home.directory().join(manifest.path(parent as usize));
+            let place = || home.top().path().join(manifest.path(parent as usize));
             if !is_beside(home.own(), above) {
                 return Err(TransferError::Elsewhere(place()));
             }
@@ -88,8 +88,9 @@ fn takes_names(directory: &OwnedFd) -> Result<(), Errno> {
 /// # Errors
 /// Fewer bytes or inodes than the transfer needs.
 pub(super) fn check_room(home: &Home, manifest: &Manifest, here: u64) -> Result<(), TransferError> {
-    let path = || home.directory().to_path_buf();
-    let room = fstatvfs(home.top()).map_err(|error| TransferError::at("read", path(), error))?;
+    let path = || home.top().path().to_path_buf();
+    let room =
+        fstatvfs(home.top().handle()).map_err(|error| TransferError::at("read", path(), error))?;
     let block = room.f_frsize.max(1);
     let files = manifest.list().iter().map(|entry| blocks(entry, block));
     let needs = files.fold(0u64, u64::saturating_add).saturating_mul(block).saturating_sub(here);

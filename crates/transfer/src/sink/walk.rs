@@ -1,6 +1,6 @@
 //! Directories of the transfer, opened one beneath the other and never through a symbolic link.
 
-use super::home::Home;
+use super::home::Top;
 use crate::{Entry, Manifest, TransferError};
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
@@ -10,15 +10,15 @@ use std::path::PathBuf;
 /// The directories above the entry that was looked at last, open.
 #[derive(Debug)]
 pub(super) struct Walk<'a> {
-    home: &'a Home,
+    top: &'a Top,
     manifest: &'a Manifest,
     /// Each directory's number; `None` in place of one that is not there.
     open: Vec<(u32, Option<OwnedFd>)>,
 }
 
 impl<'a> Walk<'a> {
-    pub fn new(home: &'a Home, manifest: &'a Manifest) -> Walk<'a> {
-        Walk { home, manifest, open: Vec::new() }
+    pub fn new(top: &'a Top, manifest: &'a Manifest) -> Walk<'a> {
+        Walk { top, manifest, open: Vec::new() }
     }
 
     /// Returns the directory that holds an entry; `None` if it is not there.
@@ -44,7 +44,7 @@ impl<'a> Walk<'a> {
     }
 
     fn last(&self) -> Option<&OwnedFd> {
-        self.open.last().map_or(Some(self.home.top()), |(_, open)| open.as_ref())
+        self.open.last().map_or(Some(self.top.handle()), |(_, open)| open.as_ref())
     }
 
     /// Returns a directory entry itself; `None` if it is not there.
@@ -60,7 +60,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn path(&self, number: u32) -> PathBuf {
-        self.home.directory().join(self.manifest.path(number as usize))
+    /// Returns an entry.
+    pub fn entry(&self, number: u32) -> &'a Entry {
+        &self.manifest.list()[number as usize]
+    }
+
+    /// Returns the path of an entry.
+    pub fn path(&self, number: u32) -> PathBuf {
+        self.top.path().join(self.manifest.path(number as usize))
     }
 }

@@ -4,10 +4,10 @@ use crate::tree::{Node, copy, dress, make, root_of, scan, set_time, sink};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use std::ffi::CStr;
 use std::fs::{self, File};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use tempfile::{TempDir, tempdir};
-use trunkline_transfer::{Manifest, Sink, Source, TransferError};
+use trunkline_transfer::{Halt, Manifest, Sink, Source, Standing, TransferError};
 
 const CHUNK: u32 = 10_000;
 
@@ -273,6 +273,41 @@ fn what_belongs_to_somebody_else_keeps_its_mode_and_time() {
     assert_eq!((mode("tree"), mode("tree/own")), (0o777, 0o750));
 }
 
+/// Who finds all that is sent under its final names gives it the sender's modes, but for what is another user's.
+#[test]
+fn what_stands_there_and_is_somebody_elses_keeps_its_mode() {
+    if !rustix::process::geteuid().is_root() {
+        return trunkline_skip::skipped("only root makes files of another user");
+    }
+    let (from, to) = (tempdir().unwrap(), tempdir().unwrap());
+    for (top, mode) in [(from.path(), 0o640), (to.path(), 0o644)] {
+        make(&top.join("tree"), &Node::Directory(0o755), 0);
+        for name in ["mine", "theirs"] {
+            let node = Node::File(5, vec![(0, b"hello".to_vec())], mode);
+            make(&top.join("tree").join(name), &node, 1_000_000_000);
+            // What is sent may be read by whoever sends it.
+            chown(top.join("tree").join(name), Some(65_534), None).unwrap();
+        }
+        dress(&top.join("tree"), 0o755, 1_000_000_001);
+        dress(top, 0o777, 1_000_000_001);
+    }
+    chown(to.path().join("tree/theirs"), Some(0), None).unwrap();
+    let (path, directory) = (from.path().join("tree"), to.path().to_path_buf());
+    let finished = as_somebody_else(move || {
+        let (manifest, mut source) = scan(&path);
+        let standing = Standing::find(&directory, &manifest, &Halt::default());
+        let mut standing = standing.expect("no halt").expect("it stands there");
+        let root = root_of(&mut source, 1, CHUNK);
+        assert_eq!(standing.root(CHUNK).expect("no halt"), Some(root));
+        standing.dress()
+    });
+    let finished = finished.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((finished.entries, finished.files, finished.kept), (3, 2, 1));
+    let mode =
+        |name: &str| fs::metadata(to.path().join(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("tree/mine"), mode("tree/theirs")), (0o640, 0o644));
+}
+
 /// A directory that is there and takes nothing is named before the first chunk, and one that needs to take nothing is not.
 #[test]
 fn a_directory_that_may_not_be_written_is_named_before_the_first_chunk() {
@@ -313,7 +348,7 @@ fn a_directory_that_may_not_be_written_is_named_before_the_first_chunk() {
     let expected = format!("permission denied: cannot replace {}/file", place.display());
     assert!(denied.starts_with(&expected), "{denied}");
     let nobody = 65_534;
-    std::os::unix::fs::chown(place.join("file"), Some(nobody), None).unwrap();
+    chown(place.join("file"), Some(nobody), None).unwrap();
     receive(|sink, manifest| sink.set_manifest(&manifest.encode(), true)).expect("its own file");
 }
 

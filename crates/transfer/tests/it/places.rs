@@ -1,8 +1,8 @@
 //! Final names: what stands there, and links that somebody plants.
 
 use crate::tree::{Node, copy, look, make, root_of, scan, sink};
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use tempfile::{TempDir, tempdir};
 use trunkline_transfer::{Manifest, Sink, Source, TransferError};
@@ -52,6 +52,25 @@ fn a_name_that_is_taken_is_refused_or_replaced() {
         let restored = top.symlink_metadata().unwrap().modified().unwrap();
         fs::File::open(to.path().join("top")).unwrap().set_modified(restored).unwrap();
         assert_eq!(look(to.path()), look(from.path()));
+    }
+}
+
+/// What is made in a directory with the bit inherits it, and a directory that is there keeps it.
+#[test]
+fn the_receivers_set_group_id_bit_stays() {
+    let (_from, top) = tree();
+    let (manifest, mut source) = scan(&top);
+    let to = tempdir().unwrap();
+    let paths = ["top", "top/in"].map(|it| to.path().join(it));
+    fs::set_permissions(to.path(), Permissions::from_mode(0o2775)).unwrap();
+    for before in ["none is there", "all are there"] {
+        let receiver = set(to.path(), &manifest, true).expect("it may be replaced");
+        end(receiver, &mut source).expect("an end");
+        for path in &paths {
+            let mode = path.metadata().unwrap().mode() & 0o7777;
+            assert_eq!(mode, 0o2755, "{before}: {}", path.display());
+            fs::set_permissions(path, Permissions::from_mode(0o2775)).unwrap();
+        }
     }
 }
 

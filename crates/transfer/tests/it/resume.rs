@@ -4,7 +4,8 @@ use crate::tree::{Node, copy, look, make, root_of, scan, sink};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use tempfile::tempdir;
-use trunkline_transfer::{Sink, TransferError, journal};
+use trunkline_transfer::journal::{self, Listed};
+use trunkline_transfer::{Sink, TransferError};
 
 const CHUNK: u32 = 1000;
 
@@ -40,12 +41,23 @@ fn unfinished_transfers_are_listed_with_their_share() {
         let mut receiver = sink(to.path(), &manifest, CHUNK);
         copy(&mut source, &mut receiver, CHUNK, 1..3).unwrap();
     }
-    fs::create_dir(to.path().join(".trunkline-0123456789abcdef")).unwrap();
+    // One without a journal, one with something else in its place.
+    let torn = ["0123456789abcdef", "1123456789abcdef"];
+    let torn = torn.map(|digits| to.path().join(format!(".trunkline-{digits}")));
+    torn.iter().for_each(|path| fs::create_dir(path).unwrap());
+    fs::write(torn[1].join("journal"), "garbage").unwrap();
     fs::write(to.path().join("a.txt"), "no journal").unwrap();
-    let mut listed = journal::list(to.path()).expect("a list");
+    let (mut listed, mut unreadable) = (Vec::new(), Vec::new());
+    for one in journal::list(to.path()).expect("a list") {
+        match one {
+            Listed::Unfinished(one) => listed.push(one),
+            Listed::Unreadable(path) => unreadable.push(path),
+        }
+    }
     listed.sort_by_key(|it| it.all);
     let shares: Vec<_> = listed.iter().map(|it| (it.name.as_deref(), it.done, it.all)).collect();
     assert_eq!(shares, [(Some("a"), 1500, 2500), (Some("b"), 2000, 4000)]);
+    assert_eq!(unreadable, torn);
 }
 
 #[test]

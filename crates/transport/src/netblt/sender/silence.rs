@@ -94,12 +94,28 @@ impl Sender {
         (self.silence.learned(gap, self.lost).map_or(most, |it| it.min(most)), most)
     }
 
-    /// When its patience ended, if the next packet is to be sent later. After a pause the receiver has something to say a round trip later.
-    fn silent_since(&self, patience: Span) -> Option<Time> {
+    /// When its patience ends. After a pause the receiver has something to say a round trip later.
+    fn end_of(&self, patience: Span) -> Time {
         let first = self.silence.since + self.timer;
         let end = self.silence.heard.max(first) + patience;
-        let end = self.silence.doubted.map_or(end, |at| end.min(at));
+        self.silence.doubted.map_or(end, |at| end.min(at))
+    }
+
+    /// When its patience ended, if the next packet is to be sent later.
+    fn silent_since(&self, patience: Span) -> Option<Time> {
+        let end = self.end_of(patience);
         (self.pace.next().max(self.silence.sent) > end).then_some(end)
+    }
+
+    /// Since when a word of the receiver has been overdue, if one is: it or the path has gone, or one of them stands still. Of a client that
+    /// fills no buffer nothing is due.
+    pub fn overdue(&self, now: Time) -> Option<Time> {
+        // Before its first word it is not known how long one takes.
+        self.silence.turned?;
+        let (learned, most) = self.patience();
+        // Who may send nothing, or waits for word of the end, may wait for the receiver's disk.
+        let end = self.end_of(if self.is_needed() { learned } else { most });
+        (end < now).then_some(end)
     }
 
     /// When the next data packet may be sent.

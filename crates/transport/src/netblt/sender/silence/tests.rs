@@ -111,3 +111,29 @@ fn what_nothing_was_sent_for_is_no_silence() {
     assert!(sent >= 59, "{sent} packets");
     assert!(it.goes(1000, u64::MAX) < 60);
 }
+
+/// What is waited for in a silence is a word, from the moment on at which one was overdue to the next one.
+#[test]
+fn a_word_is_overdue_until_it_comes() {
+    let mut it = Under::new();
+    it.goes(4000, 20);
+    assert_eq!(it.sender.overdue(it.now), None, "at its pace");
+    let heard = it.now;
+    it.goes(3000, u64::MAX);
+    let overdue = it.sender.overdue(it.now).expect("it is silent");
+    let patience = overdue.since(heard);
+    assert!((80.0..=130.0).contains(&patience.as_millis_f64()), "{patience}");
+    it.goes(1, 1);
+    assert_eq!(it.sender.overdue(it.now), None, "heard again");
+}
+
+/// If nothing may be sent, the receiver's disk may be what keeps it.
+#[test]
+fn who_waits_for_room_bears_a_longer_silence() {
+    let mut it = Under::new();
+    it.goes(4000, 10);
+    it.goes(6100, 10);
+    assert!(!it.sender.is_needed());
+    assert_eq!(it.sender.overdue(it.now + Span::from_millis(900)), None);
+    assert!(it.sender.overdue(it.now + Span::from_millis(1100)).is_some());
+}
