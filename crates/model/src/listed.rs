@@ -106,8 +106,7 @@ fn of_write(
     let total = terms.total();
     figures.push(made(size, what, Figure::Time(total), terms.0));
     let told = |text: String| Note::of_traffic(&traffic.name, NoteKind::Assumed, text);
-    let mut notes: Vec<Note> =
-        slots::of_units(listed, flow, &course.path).map(told).into_iter().collect();
+    let mut notes = Vec::from_iter(slots::of_units(listed, flow, &course.path).map(told));
     notes.extend(formula.assumes.map(|text| told(text.into())));
     let in_buffers = listed.entry.connects_for_each.then(|| {
         // A buffer is confirmed as a whole.

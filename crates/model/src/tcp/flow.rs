@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use trunkline_core::Span;
 use trunkline_path::impairment::LossModel;
-use trunkline_scenario::{Crossing, Network, Transport, Workload};
+use trunkline_scenario::{Crossing, Network, Traffic, Transport, Workload};
 
 /// c of the constant-rate policy in segments per second squared: with it a connection of 100 ms grows as
 /// TCP does.
@@ -61,9 +61,8 @@ impl<'a> Greedy<'a> {
         number: u32,
         write: Option<u64>,
     ) -> Result<Greedy<'a>, String> {
-        let ends = &network.scenario().traffic[traffic];
-        let (Transport::Tcp(ours), Transport::Tcp(theirs)) =
-            (&*ends.transport, &*ends.reply_transport)
+        let Traffic { transport, reply_transport, .. } = &network.scenario().traffic[traffic];
+        let (Transport::Tcp(ours), Transport::Tcp(theirs)) = (&**transport, &**reply_transport)
         else {
             return Err("another transport than TCP".into());
         };
