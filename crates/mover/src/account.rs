@@ -163,7 +163,10 @@ mod tests {
         // It was stopped itself meanwhile: that is its own doing.
         account.book_sleep(Limit::Cap, Some(at(120)), (at(200), at(250), at(450)));
         let shares = [(Limit::Processor, 200), (Limit::Silence, 130), (Limit::Cap, 120)];
-        assert_eq!(account.shares(), shares.map(|(limit, millis)| (limit, millis as f64 / 450.0)));
+        assert_eq!(
+            account.shares(),
+            shares.map(|(limit, millis)| (limit, f64::from(millis) / 450.0))
+        );
     }
 
     #[test]
@@ -176,7 +179,7 @@ mod tests {
             account.book_call(at(0), at(answered), Span::from_millis(round));
             let shares = account.shares();
             let silent = shares.iter().find(|it| it.0 == Limit::Silence).map_or(0.0, |it| it.1);
-            assert_eq!(silent, away as f64 / answered as f64, "{answered}");
+            assert_eq!(silent, f64::from(away) / answered as f64, "{answered}");
         }
     }
 
