@@ -58,12 +58,16 @@ impl Description for Flood {
     }
 
     fn check(&self, _: u16, frame: u32) -> Result<(), String> {
-        let words = self.words;
+        let Flood { words, fragments, .. } = *self;
         if 4 * words > frame {
             return Err(format!(
                 "a fragment of {words} words is longer than a frame of {frame} bytes: give at most {}",
                 frame / 4
             ));
+        }
+        if u64::from(words) * u64::from(fragments) >= 1 << 30 {
+            let problem = "are 4 GiB or more: give fewer";
+            return Err(format!("{fragments} fragments of {words} words {problem}"));
         }
         Ok(())
     }
