@@ -36,11 +36,11 @@ impl Description for Flood {
         ProtocolKey { help: "Payload of a fragment, in words of 4 bytes", ..WORDS },
         ProtocolKey {
             takes: Takes::Count(1, MOST_FRAGMENTS),
-            ..count("fragments", 1, "4", "Fragments of a message")
+            ..count("fragments", 1, "4", "Fragments of a message, 65536 at most")
         },
         ProtocolKey {
             takes: Takes::Count(1, MOST_AHEAD),
-            ..count("ahead", 1, "10", "Messages that are sent before any is received")
+            ..count("ahead", 1, "10", "Messages that are sent before any is received, 4096 at most")
         },
         count("events", 1, "100", "Messages of each node, rounded up to a multiple of ahead"),
         PROCESSING,
@@ -58,16 +58,12 @@ impl Description for Flood {
     }
 
     fn check(&self, _: u16, frame: u32) -> Result<(), String> {
-        let Flood { words, fragments, .. } = *self;
+        let words = self.words;
         if 4 * words > frame {
             return Err(format!(
                 "a fragment of {words} words is longer than a frame of {frame} bytes: give at most {}",
                 frame / 4
             ));
-        }
-        if u64::from(words) * u64::from(fragments) >= 1 << 30 {
-            let problem = "are 4 GiB or more: give fewer";
-            return Err(format!("{fragments} fragments of {words} words {problem}"));
         }
         Ok(())
     }
