@@ -41,8 +41,8 @@ fn traffic_run(
 ) -> TrafficRun {
     let traffic = &network.scenario().traffic[index];
     let Traffic { name, count, workload, .. } = traffic;
-    let starting = |flow: u32, sample: &Sample| {
-        let later = apart(traffic, sample.delay()).scaled(flow.into(), 1);
+    let starting = |flow: u32, apart: Span, sample: &Sample| {
+        let later = apart.scaled(flow.into(), 1);
         let [intended, start, end] =
             [sample.intended, sample.start, sample.end].map(|it| it + later);
         Sample { flow, intended, start, end, ..sample.clone() }
@@ -60,7 +60,10 @@ fn traffic_run(
         courses: courses.collect(),
         samples: own
             .iter()
-            .flat_map(|sample| (0..*count).map(move |flow| starting(flow, sample)))
+            .flat_map(|sample| {
+                let apart = apart(traffic, sample.delay());
+                (0..*count).map(move |flow| starting(flow, apart, sample))
+            })
             .collect(),
         amounts: workload.is_greedy(),
         rounds: rounds(network, index).into_iter().collect(),
@@ -68,10 +71,13 @@ fn traffic_run(
     }
 }
 
-/// How far the measurements of a traffic's flows lie apart, `measured` long each, so that their total is that of as many flows as
-/// are there at a time.
+/// How far the measurements of a traffic's flows lie apart, `measured` long each: single transfers as their starts do, all else
+/// so that the total is that of as many flows as are there at a time.
 fn apart(traffic: &Traffic, measured: Span) -> Span {
     let lasts = match traffic.workload {
+        Workload::Bulk { repeat: 1, .. } | Workload::Push { repeat: 1, .. } => {
+            return traffic.stagger;
+        }
         Workload::Bulk { repeat, .. } | Workload::Push { repeat, .. } => {
             measured.scaled(repeat.into(), 1)
         }

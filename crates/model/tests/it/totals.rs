@@ -72,6 +72,7 @@ fn the_total_of_staggered_flows_is_no_more_than_the_line() {
         ("kind = 'greedy'\ncount = 2\nstagger = '30s'\nduration = '10s'", 0.01),
         ("kind = 'greedy'\ncount = 2\nstagger = '4s'\nduration = '10s'", 0.05),
         ("kind = 'bulk'\ncount = 5\nstagger = '10s'\nbytes = 1000000\nrepeat = 3", 0.05),
+        ("kind = 'bulk'\ncount = 2\nstagger = '20s'\nbytes = 2000000\ntransport = 'urp'", 0.05),
         (
             "kind = 'timed-transfer'\nsizes = [1000]\ncount = 2\nstagger = '30s'\nduration = '10s'\ntransport = 'urp'",
             0.05,
