@@ -45,6 +45,7 @@ impl Description for Flood {
         count("events", 1, "100", "Messages of each node, rounded up to a multiple of ahead"),
         PROCESSING,
     ];
+    const TRIAL: &'static str = "ahead=2,events=10,words=20,fragments=2";
     const FIGURE: &'static str = "time of a message of each node";
 
     fn read(values: &Values) -> Flood {

@@ -31,6 +31,7 @@ impl Description for Jacobi {
         },
         count("iterations", 1, "1000", "Iterations"),
     ];
+    const TRIAL: &'static str = "side=12,iterations=20";
     const FIGURE: &'static str = "time of the computation";
     const LEAST_NODES: u16 = 1;
 

@@ -22,6 +22,8 @@ pub(crate) trait Description: Sized {
     const HELP: &'static str;
     /// Its keys.
     const KEYS: &'static [ProtocolKey];
+    /// A small run of it, as `key=value,…`, with which programs are tried.
+    const TRIAL: &'static str = "rounds=5";
     /// What its figure is, in a few words.
     const FIGURE: &'static str = "time of a round";
     /// Whether the figure is the bytes of laps over their time, not the time.
@@ -64,6 +66,8 @@ pub struct TestKind {
     pub help: &'static str,
     /// Its keys.
     pub keys: &'static [ProtocolKey],
+    /// A small run of it, as `key=value,…`, with which programs are tried.
+    pub trial: &'static str,
     read: fn(&Values) -> Test,
 }
 
@@ -81,6 +85,7 @@ macro_rules! tests {
             name: $Test::NAME,
             help: $Test::HELP,
             keys: $Test::KEYS,
+            trial: $Test::TRIAL,
             read: |values| Test::$Test($Test::read(values)),
         }),+];
 

@@ -31,6 +31,7 @@ impl Description for Throughput {
         count("ahead", 0, "2", "Messages that it sends before it receives the answer to one"),
         PROCESSING,
     ];
+    const TRIAL: &'static str = "messages=50";
     const FIGURE: &'static str = "payload of all senders";
     const IS_RATE: bool = true;
 

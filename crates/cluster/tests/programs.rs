@@ -2,13 +2,12 @@
 
 use proptest::prelude::*;
 use trunkline_cluster::together::{Network, Stopped};
-use trunkline_cluster::{
-    AllReduce, AllToAll, Flood, Halo, Incast, Jacobi, Latency, Node, TESTS, Test, Throughput,
-};
+use trunkline_cluster::{Flood, Jacobi, Node, TESTS, Test};
 use trunkline_core::{Probability, Seed, Span};
 use trunkline_transport::cstar::{
     Careful, CarefulSettings, Cluster, Layer, NodeId, Traditional, TraditionalSettings,
 };
+use trunkline_transport::protocol::Takes;
 
 /// Bytes of a frame: small, so that messages are cut.
 const FRAME: u32 = 200;
@@ -90,33 +89,26 @@ fn repeats(test: Test, protocol: Protocol, count: u16, network: Network) -> Resu
     Ok(again)
 }
 
+/// Any test, with little of what its keys count, but for one of them at most.
 fn tests() -> impl Strategy<Value = Test> {
-    let latency = (1..300_u32, 1..8_u32, 0..3_u32, any::<bool>()).prop_map(
-        |(words, rounds, warm_up, processing)| {
-            Test::Latency(Latency { words, rounds, warm_up, processing })
-        },
-    );
-    let throughput = (1..200_u32, 1..30_u32, 1..10_u32, any::<bool>()).prop_map(
-        |(words, messages, ahead, processing)| {
-            Test::Throughput(Throughput { words, messages, ahead, processing })
-        },
-    );
-    let flood = (1..50_u32, 1..6_u32, 1..8_u32, 1..12_u32, any::<bool>()).prop_map(
-        |(words, fragments, ahead, events, processing)| {
-            Test::Flood(Flood { words, fragments, ahead, events, processing })
-        },
-    );
-    let jacobi = (9..40_u32, 1..12_u32)
-        .prop_map(|(side, iterations)| Test::Jacobi(Jacobi { side, iterations }));
-    let all_to_all = (0..900_u32, 1..6_u32)
-        .prop_map(|(bytes, rounds)| Test::AllToAll(AllToAll { bytes, rounds }));
-    let all_reduce = (1..100_u32, any::<bool>(), 1..4_u32)
-        .prop_map(|(values, tree, rounds)| Test::AllReduce(AllReduce { values, tree, rounds }));
-    let incast =
-        (0..900_u32, 1..6_u32).prop_map(|(bytes, rounds)| Test::Incast(Incast { bytes, rounds }));
-    let halo =
-        (0..900_u32, 1..6_u32).prop_map(|(bytes, rounds)| Test::Halo(Halo { bytes, rounds }));
-    prop_oneof![latency, throughput, flood, jacobi, all_to_all, all_reduce, incast, halo]
+    let which = any::<[prop::sample::Index; 2]>();
+    (which, any::<bool>(), any::<[u16; 8]>()).prop_map(|([test, much], has_much, drawn)| {
+        let kind = test.get(TESTS);
+        assert!(kind.keys.len() <= drawn.len(), "draw a number for each key of {}", kind.name);
+        let much = has_much.then(|| much.get(kind.keys).name);
+        let keys = kind.keys.iter().zip(drawn.map(u64::from)).map(|(key, drawn)| {
+            let few = if much == Some(key.name) { 40 } else { 8 };
+            let value = match key.takes {
+                Takes::Count(least, most) => (least + drawn % few).min(most).to_string(),
+                Takes::Bytes(least, most) => (least + drawn % 900).min(most).to_string(),
+                Takes::Flag => (drawn % 2 == 1).to_string(),
+                other => panic!("{}: say how to draw {} ({other:?})", kind.name, key.name),
+            };
+            format!("{}={value}", key.name)
+        });
+        let keys: Vec<String> = keys.collect();
+        Test::parse(&format!("{}:{}", kind.name, keys.join(","))).unwrap()
+    })
 }
 
 fn pools() -> impl Strategy<Value = Pool> {
@@ -170,6 +162,7 @@ proptest! {
     fn every_test_ends_well_over_the_careful_protocol(
         test in tests(), nodes in 2..=9_u16, pool in pools(), seed in any::<u64>(),
     ) {
+        prop_assume!(test.check(nodes, FRAME).is_ok());
         prop_assert_eq!(runs(test, Protocol::Careful, nodes, seeded(seed)), Ok(()));
         for protocol in [Protocol::Row, Protocol::Pool(pool)] {
             prop_assert_eq!(runs(test, protocol, nodes, seeded(seed)), Ok(()));
@@ -208,6 +201,7 @@ proptest! {
     fn every_test_ends_well_over_the_traditional_protocol(
         test in tests(), nodes in 2..=9_u16, seed in any::<u64>(),
     ) {
+        prop_assume!(test.check(nodes, FRAME).is_ok());
         prop_assert_eq!(runs(test, Protocol::Traditional, nodes, seeded(seed)), Ok(()));
     }
 }
@@ -218,14 +212,7 @@ fn the_traditional_protocol_repairs_losses() {
     let mut again = 0;
     for (kind, seed) in TESTS.iter().zip(0..) {
         let loss = Probability::new(0.01).unwrap();
-        let few = match kind.name {
-            "throughput" => "messages=40",
-            "flood" => "events=10,words=20,fragments=2,ahead=2",
-            "jacobi" => "iterations=20",
-            "all-reduce" => "values=100,rounds=5",
-            _ => "rounds=5",
-        };
-        let test = Test::parse(&format!("{}:{few}", kind.name)).unwrap();
+        let test = Test::parse(&format!("{}:{}", kind.name, kind.trial)).unwrap();
         let network = Network { loss, ..seeded(seed) };
         let ended = repeats(test, Protocol::Traditional, 4, network);
         again += ended.unwrap_or_else(|wrong| panic!("{}: {wrong}", kind.name));

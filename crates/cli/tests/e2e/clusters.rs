@@ -68,12 +68,7 @@ fn more_nodes_meet_than_the_kernel_keeps_addresses_for() {
 fn every_test_ends_well_among_processes() {
     let host = Host::beside();
     for kind in trunkline_cluster::TESTS {
-        let test = match kind.name {
-            "flood" => "flood:ahead=2,events=10,fragments=2".to_string(),
-            "jacobi" => "jacobi:side=12,iterations=20".into(),
-            "throughput" => "throughput:messages=50".into(),
-            name => format!("{name}:rounds=5"),
-        };
+        let test = format!("{}:{}", kind.name, kind.trial);
         well(&host, &arguments(true, &["--nodes", "3", "--test", &test]));
     }
 }

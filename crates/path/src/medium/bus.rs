@@ -38,6 +38,8 @@ impl AccessSettings for BusSettings {
     const TRIALS: &'static [&'static str] =
         &["", "overhead=240ns,burst=64", "overhead=1us,burst=300,order=turns"];
 
+    const STATIONS_ALIKE: bool = false;
+
     fn by_formula(&self) -> Option<&dyn ByFormula> {
         Some(self)
     }

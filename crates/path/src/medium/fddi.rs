@@ -39,6 +39,8 @@ impl AccessSettings for FddiSettings {
         "ttrt=1ms,synchronous=90%,station_latency=0s,token_bits=0",
     ];
 
+    const STATIONS_ALIKE: bool = false;
+
     fn check_stations(&self, medium: &MediumSpec, count: usize) -> Result<(), SpecError> {
         let (ttrt, delay, each) = (self.ttrt, medium.delay, self.station_latency);
         if delay + each.scaled(count as u64, 1) >= ttrt {

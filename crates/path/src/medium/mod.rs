@@ -73,6 +73,9 @@ trait AccessSettings: Keys + Copy {
     /// Most stations.
     const MOST_STATIONS: usize = 1024;
 
+    /// Whether the place of a station among the others changes nothing, as it does on a ring.
+    const STATIONS_ALIKE: bool = true;
+
     /// The access of an idle medium.
     fn build(self, ground: &Ground<'_>) -> Self::Access;
 

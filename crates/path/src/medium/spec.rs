@@ -66,13 +66,16 @@ pub struct MediumKind {
     keys: fn() -> Vec<Key>,
     /// Settings under which property tests try it.
     pub trials: &'static [&'static str],
+    /// Whether a run is the same in whatever order its stations are declared.
+    pub stations_alike: bool,
 }
 
 impl MediumKind {
     /// The kind that `S` describes, under `name`.
     pub(super) const fn of<S: AccessSettings>(name: &'static str) -> MediumKind {
         let keys = || S::with_limit(NO_LIMIT).described();
-        MediumKind { name, about: S::ABOUT, keys, trials: S::TRIALS }
+        let (trials, stations_alike) = (S::TRIALS, S::STATIONS_ALIKE);
+        MediumKind { name, about: S::ABOUT, keys, trials, stations_alike }
     }
 
     /// Its work, and the document that states it, in one line.

@@ -31,6 +31,8 @@ impl AccessSettings for TokenRingSettings {
     const TRIALS: &'static [&'static str] =
         &["", "hold=0s,early_release=true", "hold=1ms,station_latency=3us", "station_latency=0s"];
 
+    const STATIONS_ALIKE: bool = false;
+
     fn by_formula(&self) -> Option<&dyn ByFormula> {
         Some(self)
     }

@@ -173,12 +173,8 @@ fn every_test_ends_well_over_both_protocols_on_rings_and_fabrics() {
     for kind in ["kind = 'fddi'", "kind = 'leaf-spine'\nhosts_per_leaf = 2"] {
         for protocol in ["traditional", "careful"] {
             for test in trunkline_cluster::TESTS {
-                let test = match test.name {
-                    "flood" => "{ kind = 'flood', ahead = 2, events = 10 }".into(),
-                    "jacobi" => "{ kind = 'jacobi', side = 12, iterations = 20 }".into(),
-                    "throughput" => "{ kind = 'throughput', messages = 50 }".into(),
-                    name => format!("{{ kind = '{name}', rounds = 5 }}"),
-                };
+                let keys = test.trial.replace('=', " = ");
+                let test = format!("{{ kind = '{}', {keys} }}", test.name);
                 let run =
                     one(&format!("{kind}\nnodes = 5\nprotocol = '{protocol}'\ntest = {test}"));
                 let text: Vec<String> = run.notes.iter().map(ToString::to_string).collect();

@@ -90,6 +90,8 @@ impl AccessSettings for LeafSpineSettings {
         "hosts_per_leaf=3,spines=1,trunk_rate=90mbit,flow=pause,buffer=3000,headroom=1200",
     ];
 
+    const STATIONS_ALIKE: bool = false;
+
     const MOST_STATIONS: usize = 1 << 14;
 
     fn idle(&self, _: &MediumSpec) -> Option<&'static str> {

@@ -161,6 +161,24 @@ mod tests {
     }
 
     #[test]
+    fn the_reference_page_has_every_test_of_a_cluster_with_its_keys() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let rows = section(&page, "a test");
+        for test in trunkline_cluster::TESTS {
+            let row = format!("| `{}` | ", test.name);
+            assert!(rows.lines().any(|it| it.starts_with(&row)), "docs/scenario.md lacks {row}");
+            for key in test.keys {
+                let (named, of) = (format!("| `{}` |", key.name), format!("`{}`", test.name));
+                let has = rows.lines().any(|it| {
+                    it.starts_with(&named) && it.contains(&of) && it.contains(key.help)
+                });
+                assert!(has, "docs/scenario.md lacks {named} … {of} … {}", key.help);
+            }
+        }
+    }
+
+    #[test]
     fn no_table_has_a_key_twice() {
         let mut tables = Vec::new();
         reachable(&FILE, &mut tables);
