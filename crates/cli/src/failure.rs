@@ -7,6 +7,7 @@ use std::fmt;
 /// In whatever error it stands, the limit of this process's open files is behind it (EMFILE).
 const TOO_MANY_FILES: &str = "(os error 24)";
 const MORE_FILES: &str = "raise the limit, the hard one too: `ulimit -n 65536`, as root";
+const MORE_THREADS: &str = "allow more processes (`ulimit -u`, pids.max of the control group) or more memory (`ulimit -v`)";
 
 /// The reason why a verb did not do what it was asked to.
 #[derive(Debug)]
@@ -24,6 +25,11 @@ impl Failure {
     /// The command line was wrong: exit status 2.
     pub fn wrong_use(message: impl fmt::Display) -> Failure {
         Failure { status: 2, message: message.to_string() }
+    }
+
+    /// No thread could be started.
+    pub fn no_thread(error: std::io::Error) -> Failure {
+        Failure::failed(format!("cannot start a thread: {error}; {MORE_THREADS}"))
     }
 
     /// As the same failure with an exit status of its own.

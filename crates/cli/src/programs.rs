@@ -39,7 +39,9 @@ impl Program {
         let mut child: Child =
             spawn(namespace, command, options).map_err(|error| not_started(&name, &error))?;
         let pid = Pid::from_child(&child);
-        thread::spawn(move || ended(child.wait()));
+        trunkline_netns::thread("program")
+            .and_then(|it| it.spawn(move || ended(child.wait())))
+            .map_err(Failure::no_thread)?;
         Ok(Program { pid, own_group })
     }
 

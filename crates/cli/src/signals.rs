@@ -61,16 +61,20 @@ impl Caught {
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn watch(mut self, mut act: impl FnMut(i32) -> bool + Send + 'static) -> io::Result<()> {
-        trunkline_netns::thread("signals")?.spawn(move || {
+    pub fn watch(
+        mut self,
+        mut act: impl FnMut(i32) -> bool + Send + 'static,
+    ) -> Result<(), Failure> {
+        let body = move || {
             let mut last = Last::default();
             for signal in &mut self.0 {
                 if !last.echoes(signal, Instant::now()) && !act(signal) {
                     return;
                 }
             }
-        })?;
-        Ok(())
+        };
+        let thread = trunkline_netns::thread("signals").and_then(|it| it.spawn(body));
+        thread.map(|_| ()).map_err(Failure::no_thread)
     }
 }
 
@@ -78,7 +82,7 @@ impl Caught {
 ///
 /// # Errors
 /// If the handlers cannot be installed.
-pub fn watch(act: impl FnMut(i32) -> bool + Send + 'static) -> io::Result<()> {
+pub fn watch(act: impl FnMut(i32) -> bool + Send + 'static) -> Result<(), Failure> {
     Caught::begin()?.watch(act)
 }
 

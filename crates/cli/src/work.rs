@@ -50,10 +50,13 @@ impl Watch {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
         let teller = Teller(self.sender.clone());
-        let thread = trunkline_netns::thread("work")?.spawn(move || {
+        let work = move || {
             let _teller = teller;
             work()
-        })?;
+        };
+        let thread = trunkline_netns::thread("work")
+            .and_then(|it| it.spawn(work))
+            .map_err(Failure::no_thread)?;
         match self.events.recv() {
             Ok(Event::Signal(signal)) => {
                 self.clear_up();

@@ -19,6 +19,14 @@ pub enum NodesError {
         /// Why it refused.
         source: io::Error,
     },
+    /// No process more may be had.
+    #[error(
+        "cannot start {node}: no more processes are allowed; ask for fewer nodes, or raise the limits (`ulimit -u`, pids.max of the control group)"
+    )]
+    Processes {
+        /// The node for which there was none.
+        node: NodeId,
+    },
     /// An address could not be had.
     #[error("cannot listen at {at}: {source}: choose another address or port")]
     Listen {

@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
-use trunkline_netns::{IpNet, Laboratory, Mac, SpawnOptions, spawn};
+use trunkline_netns::{IpNet, LabError, Laboratory, Mac, SpawnOptions, spawn};
 use trunkline_transport::cstar::NodeId;
 
 /// How the nodes of a cluster on this host are joined.
@@ -130,17 +130,21 @@ impl Launch {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let options = SpawnOptions { own_group: true, ..SpawnOptions::default() };
         let mut child = match own {
-            Some(namespace) => spawn(namespace, command, options)?,
+            Some(namespace) => spawn(namespace, command, options).map_err(|error| match error {
+                LabError::System { source, .. } => not_started(node, source),
+                error => error.into(),
+            })?,
             None => {
                 use std::os::unix::process::CommandExt;
                 let started = command.process_group(0).spawn();
-                started.map_err(NodesError::system(format!("start {node}")))?
+                started.map_err(|source| not_started(node, source))?
             }
         };
         let (input, output) = (child.stdin.take(), child.stdout.take());
         self.children.push((child, input));
         let sender = sender.clone();
-        std::thread::spawn(move || {
+        let reader = trunkline_netns::thread("node").map_err(|source| not_started(node, source))?;
+        let started = reader.spawn(move || {
             let lines = output.into_iter().flat_map(|output| BufReader::new(output).lines());
             for line in lines.map_while(Result::ok) {
                 if sender.send((index, Some(line))).is_err() {
@@ -149,7 +153,7 @@ impl Launch {
             }
             let _ = sender.send((index, None));
         });
-        Ok(())
+        started.map(|_| ()).map_err(|source| not_started(node, source))
     }
 
     /// Lets them meet, and waits for the outcome of each. They are stopped then, or soon after one has failed, of which it tells the
@@ -294,6 +298,14 @@ impl Launch {
     }
 }
 
+fn not_started(node: NodeId, source: std::io::Error) -> NodesError {
+    if source.kind() == ErrorKind::WouldBlock {
+        NodesError::Processes { node }
+    } else {
+        NodesError::System { what: format!("start {node}"), source }
+    }
+}
+
 /// Sees that nobody has asked for an end.
 fn goes_on(stop: &AtomicBool) -> Result<(), NodesError> {
     if stop.load(Ordering::Relaxed) { Err(NodesError::Stopped) } else { Ok(()) }
@@ -373,6 +385,15 @@ mod tests {
     }
 
     /// Whoever asks for an end while the last words of the others are awaited is told of no other.
+    #[test]
+    fn a_want_of_processes_is_told_as_that() {
+        let told = |error| not_started(NodeId(3), error).to_string();
+        let limited = told(std::io::Error::from_raw_os_error(11));
+        assert!(limited.starts_with("cannot start node 3: no more processes"), "{limited}");
+        let missing = told(ErrorKind::NotFound.into());
+        assert!(missing.starts_with("start node 3: "), "{missing}");
+    }
+
     #[test]
     fn an_interrupt_behind_a_failure_is_an_interrupt() {
         let outcome = Outcome { failure: Some("a frame was lost".into()), ..Outcome::default() };

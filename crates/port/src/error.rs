@@ -18,11 +18,14 @@ pub enum PortError {
     },
     /// The kernel refused a privileged step.
     #[error(
-        "no permission to {action} on '{device}': run as root or with the capabilities CAP_NET_RAW and CAP_NET_ADMIN (a container: --cap-add NET_RAW --cap-add NET_ADMIN), or inside `unshare -Urn` with the packet backend"
+        "no permission to {action} on '{device}': run as root or with the capabilities CAP_NET_RAW and CAP_NET_ADMIN (a container: --cap-add NET_RAW --cap-add NET_ADMIN), or {}inside `unshare -Urn`",
+        with_backend(.is_for_all)
     )]
     Permission {
         /// The device.
         device: String,
+        /// Whether the whole system's rights are needed, not only those of a namespace.
+        is_for_all: bool,
         /// The step that was refused.
         action: &'static str,
     },
@@ -62,12 +65,18 @@ pub enum PortError {
     },
 }
 
+fn with_backend(is_for_all: &bool) -> &'static str {
+    if *is_for_all { "use the packet backend " } else { "" }
+}
+
 impl PortError {
     /// The error for a system call that failed with `errno` while doing `action` on `device`.
     pub(crate) fn of(device: &str, action: &'static str, errno: i32) -> PortError {
         let device = device.to_owned();
         match errno {
-            libc::EPERM | libc::EACCES => PortError::Permission { device, action },
+            libc::EPERM | libc::EACCES => {
+                PortError::Permission { device, is_for_all: false, action }
+            }
             libc::ENETDOWN => PortError::Down { device },
             libc::ENODEV | libc::ENXIO => PortError::Gone { device },
             _ => {
@@ -85,6 +94,10 @@ impl PortError {
         errno: i32,
     ) -> PortError {
         let why = match errno {
+            libc::EPERM | libc::EACCES => {
+                let is_for_all = backend == Backend::Xdp;
+                return PortError::Permission { device: device.to_owned(), is_for_all, action };
+            }
             libc::EBUSY => "another XDP program or socket uses it: remove that one first",
             libc::EAFNOSUPPORT | libc::ENOSYS | libc::EOPNOTSUPP | libc::ENOPROTOOPT => {
                 "this kernel or device does not offer it: use the other backend (packet, xdp)"
@@ -114,6 +127,13 @@ mod tests {
         let of = |errno| PortError::of("tl0", "do it", errno);
         for errno in [libc::EPERM, libc::EACCES] {
             assert!(matches!(of(errno), PortError::Permission { .. }), "{errno}");
+        }
+        for (backend, says) in [
+            (Backend::Packet, "NET_ADMIN), or inside `unshare -Urn`"),
+            (Backend::Xdp, "or use the packet backend inside `unshare -Urn`"),
+        ] {
+            let told = PortError::opening("tl0", backend, "do it", libc::EPERM).to_string();
+            assert!(told.ends_with(says), "{told}");
         }
         assert!(matches!(of(libc::ENETDOWN), PortError::Down { .. }));
         for errno in [libc::ENODEV, libc::ENXIO] {

@@ -190,10 +190,11 @@ fn peers(args: &Args, carrier: &Carrier, stop: &Arc<AtomicBool>) -> Result<Vec<A
     let peers: Peers = serde_json::from_str(&line)
         .map_err(|_| Failure::failed("the input does not say where all nodes are: give --peers"))?;
     let flag = Arc::clone(stop);
-    std::thread::spawn(move || {
+    let watch = move || {
         let _ = std::io::copy(&mut stdin().lock(), &mut std::io::sink());
         flag.store(true, Ordering::Relaxed);
-    });
+    };
+    trunkline_netns::thread("input").and_then(|it| it.spawn(watch)).map_err(Failure::no_thread)?;
     Ok(peers.peers)
 }
 

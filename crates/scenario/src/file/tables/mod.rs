@@ -170,9 +170,9 @@ mod tests {
             assert!(rows.lines().any(|it| it.starts_with(&row)), "docs/scenario.md lacks {row}");
             for key in test.keys {
                 let (named, of) = (format!("| `{}` |", key.name), format!("`{}`", test.name));
-                let has = rows.lines().any(|it| {
-                    it.starts_with(&named) && it.contains(&of) && it.contains(key.help)
-                });
+                let has = rows
+                    .lines()
+                    .any(|it| it.starts_with(&named) && it.contains(&of) && it.contains(key.help));
                 assert!(has, "docs/scenario.md lacks {named} … {of} … {}", key.help);
             }
         }

@@ -14,7 +14,7 @@ pub(super) const MOST_REQUESTED: usize = 1 << 12;
 const SAID: &str = "it asks for what it has acknowledged; does it receive events out of their order, or do several nodes send to it under an event that is no crowd?";
 
 /// What one is told to have done of whom that was only taken from the event under which it sends.
-const INFERRED: &str = "it asks for what `infer` took it to have, since it has sent under a later event; leave out `infer` if nodes send under an event before they have received all before";
+const INFERRED: &str = "it asks for what `infer` took it to have, since it has sent under a later event; leave out `infer` if nodes send under an event before they have received all before, or make `timeout` longer than a frame can be late";
 
 impl Traditional {
     pub(super) fn answer(&mut self, to: NodeId, event: EventId, first: u32) {
