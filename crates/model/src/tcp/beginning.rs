@@ -4,7 +4,7 @@ use super::connection::{Law as Algorithm, UNSCALED};
 use super::first::{Segments, filled, sooner};
 use super::flow::Greedy;
 use super::message::serves_in_turn;
-use super::share::{Flows, Regime, Share, narrowest};
+use super::share::{Flows, Regime, Share, room};
 use crate::formula::hystart::HyStart;
 use crate::formula::sawtooth::Inequality;
 use crate::formula::tcp::BBR_UTILISATION;
@@ -85,8 +85,7 @@ impl Beginning {
         let each = flow.demands.keys().map(|&resource| (part(resource), resource));
         let slowest = each.min_by(|a, b| a.0.total_cmp(&b.0));
         let (line, stage) = slowest.map_or((f64::MAX / 1e9, None), |(line, at)| (line, Some(at)));
-        let queue =
-            narrowest(network, flow, flows).filter(|(resource, _)| Some(*resource) == stage);
+        let queue = stage.and_then(|stage| Some((stage, room(network, flow, flows, stage)?)));
         let buffer = queue.map_or(f64::MAX / 1e9, |(resource, bytes)| {
             let payload = f64::from(flow.tcp.payload);
             bytes as f64 * payload / (payload + f64::from(flow.tcp.header)) / parts(resource)

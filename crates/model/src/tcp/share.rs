@@ -141,8 +141,23 @@ fn own(flow: &Greedy<'_>) -> Share {
     Share { rate, regime, queue: Span::ZERO, users: 1, saw: None }
 }
 
+/// The packets' bytes that a line has room for, if it queues all alike.
+pub(super) fn room(
+    network: &Network<'_>,
+    flow: &Greedy<'_>,
+    flows: &Flows<'_>,
+    resource: Resource,
+) -> Option<u64> {
+    let packet = flow.tcp.payload + flow.tcp.header;
+    let is_line = matches!(resource, Resource::Line(..));
+    match treatment(network, resource, (packet, flows.users(resource).len())).ok()? {
+        Treatment::Queue(bytes) | Treatment::Managed(bytes, _) => Some(bytes).filter(|_| is_line),
+        Treatment::InTurn => None,
+    }
+}
+
 /// The slowest of a connection's lines that queues all alike, with its buffer in packets' bytes.
-pub(super) fn narrowest(
+fn narrowest(
     network: &Network<'_>,
     flow: &Greedy<'_>,
     flows: &Flows<'_>,
@@ -211,8 +226,8 @@ enum Treatment {
     InTurn,
     /// All alike, in a queue of so many bytes.
     Queue(u64),
-    /// All alike, in a queue that is kept to this length.
-    Managed(Span),
+    /// All alike, in a queue of so many bytes that is kept to this length.
+    Managed(u64, Span),
 }
 
 fn treatment(
@@ -221,8 +236,12 @@ fn treatment(
     (packet, users): (u32, usize),
 ) -> Result<Treatment, String> {
     let Resource::Line(link, reversed) = resource else { return Ok(Treatment::InTurn) };
-    let discipline = &line(network, link, reversed).discipline;
-    let assumed = discipline.assumptions();
+    let spec = line(network, link, reversed);
+    let (assumed, limit) =
+        (spec.discipline.assumptions(), spec.discipline.limit().most_bytes(packet));
+    // One that is full before it is so long drops nothing early.
+    let is_short =
+        |target| spec.rate.is_some_and(|rate| Throughput::from(rate).time_for(limit) <= target);
     // Who is alone has the queue to itself, and fills it as without turns.
     let in_turn = matches!(assumed.sharing, Sharing::Rounds { .. } | Sharing::Turns { .. });
     match (assumed.sharing, assumed.standing) {
@@ -230,9 +249,10 @@ fn treatment(
         (Sharing::Unknown, _) | (_, Standing::Unknown) => {
             Err(format!("the discipline of the full line {}", stage_name(network, resource)))
         }
-        (_, Standing::Limit) => Ok(Treatment::Queue(discipline.limit().most_bytes(packet))),
+        (_, Standing::Limit) => Ok(Treatment::Queue(limit)),
         (_, Standing::Bytes(bytes)) => Ok(Treatment::Queue(bytes)),
-        (_, Standing::Delay(target)) => Ok(Treatment::Managed(target)),
+        (_, Standing::Delay(target)) if is_short(target) => Ok(Treatment::Queue(limit)),
+        (_, Standing::Delay(target)) => Ok(Treatment::Managed(limit, target)),
     }
 }
 
@@ -266,7 +286,7 @@ fn at_stage(
     }
     match treatment {
         Treatment::InTurn => Ok(in_turn(flows, grants, users, resource)),
-        Treatment::Managed(target) => {
+        Treatment::Managed(_, target) => {
             Crowd::managed(flows, users, resource, target).shares(network)
         }
         Treatment::Queue(bytes) => Crowd::new(flows, users, resource, bytes).shares(network),
