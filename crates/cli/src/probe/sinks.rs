@@ -139,7 +139,9 @@ pub const TOO_LITTLE: &str = "too little to tell";
 pub fn rate_with_interval(found: &MeanInterval) -> String {
     let half = (found.ends.high - found.ends.low) / 2.0;
     let sure = if found.trusted { "" } else { ", too short to be trusted" };
-    format!("{} ±{:.1} %{sure}", rate(found.mean), half / found.mean * 100.0)
+    // Of nothing there are no percents.
+    let share = if found.mean > 0.0 { half / found.mean * 100.0 } else { 0.0 };
+    format!("{} ±{share:.1} %{sure}", rate(found.mean))
 }
 
 /// The bound on the error of our own times, in a line.
@@ -153,4 +155,26 @@ pub fn timing(error: &TimingError) -> String {
         error.timer_late.p50.rounded(),
         error.timer_late.p99.rounded()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_nothing_there_are_no_percents() {
+        let of = |mean, half| {
+            let ends = Interval { low: mean - half, high: mean + half };
+            rate_with_interval(&MeanInterval {
+                mean,
+                ends,
+                batch: 1,
+                batches: 10,
+                correlation: 0.0,
+                trusted: true,
+            })
+        };
+        assert_eq!(of(0.0, 0.0), "0.00 kbit/s ±0.0 %");
+        assert_eq!(of(2e6, 1e5), "2.000 Mbit/s ±5.0 %");
+    }
 }
