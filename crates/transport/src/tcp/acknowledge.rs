@@ -261,9 +261,7 @@ impl<B: Payload> Sender<B> {
         if self.phase == Phase::Recovery
             && let Some(prr) = &mut self.prr
         {
-            // Linux is bold only after progress without another loss, which became RFC 9937 §6.2.
-            let bold = safe || !settings.counts_segments;
-            prr.acked(taken.delivered, in_flight, target, agreed.mss, bold);
+            prr.acked(taken.delivered, in_flight, target, agreed.mss, safe);
         }
         let rate_sample = self.board.rate_sample(self.rtt.shortest(), before);
         self.control.acked(&Ack {

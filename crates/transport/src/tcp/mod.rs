@@ -2,7 +2,7 @@
 //!
 //! A [`Tcp`] is one end of a connection. It begins by a handshake ([`Tcp::connect`], [`Tcp::listen`]) or
 //! after it ([`Tcp::connected`]). What it does beyond RFC 9293 is chosen by [`Settings`]: windows above
-//! 64 KiB and time stamps (RFC 7323), SACK (RFC 2018, 2883, 6675), fast recovery (RFC 5681, 6582, 6937),
+//! 64 KiB and time stamps (RFC 7323), SACK (RFC 2018, 2883, 6675), fast recovery (RFC 5681, 6582, 6937, 9937),
 //! limited transmit (RFC 3042), loss by time (RFC 8985), time-outs (RFC 6298) on fine clocks or on the coarse ones of
 //! 4.4BSD, delayed acknowledgements, ECN (RFC 3168), and the controllers of [`congestion`].
 //!

@@ -1,4 +1,4 @@
-//! Proportional rate reduction: what goes out for each acknowledgement during recovery (RFC 6937).
+//! Proportional rate reduction: what goes out for each acknowledgement during recovery (RFC 6937, RFC 9937).
 
 /// The state of RFC 6937 §3, in octets.
 #[derive(Debug, Clone, Default)]
@@ -34,7 +34,8 @@ impl Prr {
 
     /// Takes in an acknowledgement that delivered `delivered` octets. `in_flight` are in flight, and recovery shall
     /// end at a window of `target`. The bound is the one with slow start (PRR-SSRB) if the acknowledgement
-    /// is `safe`, else the conservative one (PRR-CRB).
+    /// is `safe` (it acknowledges something new, and nothing more is found lost: RFC 9937 §6.2), else the conservative one
+    /// (PRR-CRB).
     pub fn acked(&mut self, delivered: u64, in_flight: u64, target: u64, mss: u32, safe: bool) {
         self.delivered += delivered;
         let unspent = self.delivered.saturating_sub(self.out);

@@ -91,7 +91,23 @@ fn a_queue_of_a_round_trip_fills_the_line() {
         });
         assert!(most as f64 > swing * least as f64, "{congestion}: {least} to {most}");
         assert!(tcp.retransmissions > 0 && tcp.timeouts == 0, "{congestion}");
-        assert_eq!(tcp.windows.len(), 501);
+        // Every 100 ms of 50 s, and of what the last bytes take.
+        assert!((501..=503).contains(&tcp.windows.len()), "{}", tcp.windows.len());
+    }
+}
+
+/// A recovery in which repairs are lost too sends no faster than the line carries: it did, twice as fast, so that half of all
+/// was dropped for ever.
+#[test]
+fn a_recovery_that_goes_on_losing_slows_down() {
+    for discipline in ["pie", "red"] {
+        let link = format!("rate = \"10Mbit/s\"\ndelay = \"10ms\"\ndiscipline = \"{discipline}\"");
+        for congestion in ["cubic", "newreno"] {
+            let run = greedy(&link, 30, &format!("congestion = \"{congestion}\""), 1);
+            let counts = &run.links[0].counts;
+            let share = counts.dropped() as f64 / counts.entered as f64;
+            assert!(share < 0.02, "{discipline}, {congestion}: {share} is lost");
+        }
     }
 }
 
