@@ -79,6 +79,7 @@ impl Measured<'_> {
             name: traffic.name.clone(),
             transport: traffic.spoken(),
             amounts: traffic.workload.is_greedy(),
+            writes: traffic.workload.times_writes(),
             samples: Samples::new(
                 self.scenario.samples,
                 self.scenario.seed,

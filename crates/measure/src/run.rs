@@ -17,6 +17,8 @@ pub struct TrafficRun {
     /// Whether the samples' sizes are what was measured, as with a greedy connection's bytes in each interval, not what
     /// was asked for. Then all samples are one group, under size 0.
     pub amounts: bool,
+    /// Whether the samples are writes of an application: when one is over, its bytes are in a buffer, and need not have arrived.
+    pub writes: bool,
     /// Counts of this traffic's packets on the whole path, both directions together.
     pub packets: Conservation,
     /// Bytes handed to the receiving applications in all, warm-up and unfinished transfers included.

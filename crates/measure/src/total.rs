@@ -28,15 +28,18 @@ impl Course {
 impl TrafficRun {
     /// User bytes that all flows together deliver in a second: what came in, over the time in which at least one
     /// of them was under way. So it never exceeds what the line carries, whether the flows go on at the same time or
-    /// one after the other, and whether or not a transfer was completed.
+    /// one after the other, and whether or not a transfer was completed; copies of datagrams that the path makes behind the
+    /// line count.
     ///
     /// Of [`amounts`](TrafficRun::amounts) it is what came in the measured intervals. If several sizes were measured
     /// one after the other, or the flows' [`courses`](TrafficRun::courses) are not known (most formulas, outside programs),
-    /// it is made of the measurements of `size`. `None` if nothing was measured, or it took no time.
+    /// it is made of the measurements of `size`; but not of [`writes`](TrafficRun::writes) of several sizes, of which nobody knows
+    /// when they arrived. `None` if nothing was measured, or it took no time.
     pub fn total_rate(&self, size: u64) -> Option<f64> {
-        let of_courses = !self.amounts && self.sizes().len() == 1;
-        match self.course_rate().filter(|_| of_courses) {
+        let is_one = self.sizes().len() == 1;
+        match self.course_rate().filter(|_| is_one && !self.amounts) {
             Some(rate) => Some(rate),
+            None if self.writes && !is_one => None,
             None => {
                 let (bytes, times) = self.measured(size);
                 rate(bytes, times)
@@ -126,6 +129,19 @@ mod tests {
         assert_eq!(run.total_rate(100), Some(200_000.0));
         let run = TrafficRun { amounts: true, ..run };
         assert!((run.total_rate(0).unwrap() - 100.0 / 0.9).abs() < 1e-9, "intervals only");
+    }
+
+    /// Ten writes of a kilobyte fill a buffer in no time, and arrive while those of another size are made.
+    #[test]
+    fn writes_of_several_sizes_have_no_total_of_their_own() {
+        let samples = vec![sample(0, 10_000, 0, 1), sample(0, 500, 1, 1001)];
+        let courses = vec![course(10_500, 0, 1001)];
+        let run = TrafficRun { samples: samples.into(), courses, ..TrafficRun::default() };
+        assert_eq!(run.total_rate(10_000), Some(1e7), "messages");
+        let run = TrafficRun { writes: true, ..run };
+        assert_eq!([10_000, 500].map(|size| run.total_rate(size)), [None, None]);
+        let alone = TrafficRun { samples: vec![sample(0, 500, 1, 1001)].into(), ..run };
+        assert_eq!(alone.total_rate(500), alone.course_rate());
     }
 
     #[test]

@@ -66,6 +66,7 @@ fn traffic_run(
             })
             .collect(),
         amounts: workload.is_greedy(),
+        writes: workload.times_writes(),
         rounds: rounds(network, index).into_iter().collect(),
         ..TrafficRun::default()
     }

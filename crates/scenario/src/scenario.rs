@@ -401,6 +401,11 @@ impl Workload {
         matches!(self, Workload::Greedy { .. })
     }
 
+    /// Whether its measurements are the times of writes, not of what has arrived.
+    pub fn times_writes(&self) -> bool {
+        matches!(self, Workload::TimedTransfer { .. })
+    }
+
     /// User bytes that a flow sends to its peer and no more; `None` if it sends what it can for a time.
     pub fn most_bytes(&self) -> Option<u64> {
         let times = |bytes: u64, count: u32| bytes.saturating_mul(u64::from(count));

@@ -87,6 +87,7 @@ impl World<'_> {
             transport: self.scenario.traffic[index].spoken(),
             samples,
             amounts: self.scenario.traffic[index].workload.is_greedy(),
+            writes: self.scenario.traffic[index].workload.times_writes(),
             packets: self.conservation(&ends, measured),
             delivered_bytes: measured.delivered,
             courses: courses(ends.chunks_exact(2).map(|flow| self.course(flow, measured))),
