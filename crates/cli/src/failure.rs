@@ -28,7 +28,7 @@ impl Failure {
     }
 
     /// No thread could be started.
-    pub fn no_thread(error: std::io::Error) -> Failure {
+    pub fn no_thread(error: impl fmt::Display) -> Failure {
         Failure::failed(format!("cannot start a thread: {error}; {MORE_THREADS}"))
     }
 
