@@ -1,11 +1,12 @@
 //! Axes of a grid that change nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use trunkline_core::Time;
 use trunkline_engine::{About, Note, NoteKind, Pace, Run};
-use trunkline_measure::Key;
+use trunkline_measure::{Key, TrafficRun};
 
-/// A note for each key of the grid whose values all gave the same measurements in virtual time, whatever the other
-/// keys were.
+/// A note for each key of the grid whose values all gave the same measurements and counts in virtual time, whatever
+/// the other keys were.
 pub fn idle_axes(runs: &[Run]) -> Vec<Note> {
     let simulated: Vec<&Run> = runs.iter().filter(|run| run.pace == Pace::Virtual).collect();
     let keys: BTreeSet<&String> = simulated.iter().flat_map(|run| run.cell.keys()).collect();
@@ -41,16 +42,20 @@ fn is_idle(key: &str, runs: &[&Run]) -> bool {
     pairs.peek().is_some() && measured && pairs.all(|pair| alike(pair[0], pair[1]))
 }
 
-/// Whether two runs have the same measurements.
+/// Whether two runs have the same measurements and ended at the same time.
 fn alike(one: &Run, other: &Run) -> bool {
-    let same = |(one, other): (&_, &_)| measured(one) == measured(other);
-    one.traffic.len() == other.traffic.len() && one.traffic.iter().zip(&other.traffic).all(same)
+    let same = |(one, other): (&_, &_)| measured_alike(one, other);
+    one.ended == other.ended
+        && one.traffic.len() == other.traffic.len()
+        && one.traffic.iter().zip(&other.traffic).all(same)
 }
 
-/// The times and sizes that a traffic measured, and what it delivered.
-fn measured(
-    traffic: &trunkline_measure::TrafficRun,
-) -> (u64, Vec<(u64, trunkline_core::Time, trunkline_core::Time)>) {
-    let samples = traffic.samples.iter().map(|sample| (sample.size, sample.start, sample.end));
-    (traffic.delivered_bytes, samples.collect())
+/// Whether two runs of a traffic have the same counts, and samples of the same times and sizes.
+fn measured_alike(one: &TrafficRun, other: &TrafficRun) -> bool {
+    let counts =
+        |it: &TrafficRun| (it.delivered_bytes, it.packets, it.retransmissions, it.timeouts);
+    let samples = |it: &TrafficRun| -> Vec<(u64, Time, Time)> {
+        it.samples.iter().map(|sample| (sample.size, sample.start, sample.end)).collect()
+    };
+    counts(one) == counts(other) && samples(one) == samples(other)
 }

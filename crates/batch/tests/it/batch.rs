@@ -197,6 +197,22 @@ fn what_has_no_effect_is_noted() {
     assert!(notes.iter().all(|it| it.note.kind != NoteKind::NoEffect), "{notes:?}");
 }
 
+/// The last packets are sent again and again on a line that has gone, which is in no message's time.
+#[test]
+fn what_changes_time_outs_alone_has_an_effect() {
+    let text = "stop_after = '1h'\n[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[link]]\nbetween = ['a', 'b']\n\
+                delay = '50ms'\nforward = { schedule = '500ms loss=100%' }\n[[traffic]]\nname = 'call'\n\
+                kind = 'interactive'\nsizes = [1000]\nrepeat = 1000\nevery = '100ms'\nfrom = 'a'\nto = 'b'\n\
+                transport = { kind = 'tcp', profile = ['trunkline', 'bsd-reno'] }\n";
+    let cells = Scenario::parse(text, "t.toml").unwrap();
+    let report = Batch { cells, engines: vec![sim()], threads: 2 }.run(&|_| ()).unwrap().report;
+    let [one, other] = [0, 1].map(|at| &report.runs[at].traffic[0]);
+    assert_eq!(one.samples, other.samples);
+    assert_ne!(one.timeouts, other.timeouts);
+    let notes = report.notes();
+    assert!(notes.iter().all(|it| it.note.kind != NoteKind::NoEffect), "{notes:?}");
+}
+
 /// A simulated run that takes a while says how far it is.
 #[test]
 fn a_long_simulated_run_tells_how_far_it_is() {
