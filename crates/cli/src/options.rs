@@ -91,6 +91,11 @@ fn is_pair(text: &str) -> bool {
 /// What other programs call a setting.
 const ALIASES: [(&str, &str); 3] = [("latency", "delay"), ("bandwidth", "rate"), ("bw", "rate")];
 
+/// What a setting that other programs call `name` is called here.
+pub fn own_name(name: &str) -> &str {
+    ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, own)| own)
+}
+
 impl PathArgs {
     /// The path described.
     pub fn resolve(&self) -> Result<PathSpec, Failure> {

@@ -1,7 +1,7 @@
 //! `trunkline set`: change a running path.
 
 use crate::failure::Failure;
-use crate::options::unambiguous;
+use crate::options::{own_name, unambiguous};
 use crate::{output, show};
 use std::path::Path;
 use trunkline_control::{Client, SetRequest};
@@ -46,12 +46,16 @@ pub struct Args {
 
 /// The settings, each of which can mean one thing only. Whether they suit the path is the run's to say.
 fn given(words: &[String]) -> Result<Settings, String> {
-    let pairs: Result<Vec<_>, _> = words.iter().map(|word| Settings::pair(word)).collect();
+    let pair = |word| Settings::pair(word).map(|(name, value)| (own_name(name), value));
+    let pairs: Result<Vec<_>, _> = words.iter().map(|word| pair(word)).collect();
     let pairs = pairs.map_err(|error| error.to_string())?;
     pairs.iter().try_for_each(|(name, value)| unambiguous(name, value))?;
     let settings = Settings::of_one_source(pairs).map_err(|error| error.to_string())?;
     match settings.resolve() {
         Err(error @ SettingError::Value { .. }) => Err(error.to_string()),
+        Err(SettingError::Unknown { name, .. }) => Err(format!(
+            "there is no setting '{name}': `trunkline set --help` names those that can change"
+        )),
         _ => Ok(settings),
     }
 }
@@ -99,6 +103,14 @@ mod tests {
     }
 
     #[test]
+    fn names_of_other_programs_are_taken_as_options_are() {
+        let words = ["latency=5ms", "bw=1mbit", "up-loss=1%"].map(String::from);
+        let settings = given(&words).unwrap();
+        let told: Vec<_> = settings.iter().collect();
+        assert_eq!(told, [("delay", "5ms"), ("rate", "1mbit"), ("up-loss", "1%")]);
+    }
+
+    #[test]
     fn what_could_mean_two_things_is_refused() {
         let told = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(ToString::to_string).collect();
@@ -114,6 +126,10 @@ mod tests {
             (&["delay"], "write name=value"),
             (&["delay=-1ms"], "negative"),
             (&["rate=1mbit", "up-loss=101%"], "up-loss: "),
+            (&["latency=5ms", "delay=6ms"], "delay is given twice"),
+            (&["latency=soon"], "delay: "),
+            (&["up-latency=5ms"], "there is no setting 'up-latency'"),
+            (&["latecy=5ms"], "`trunkline set --help` names those that can change"),
         ] {
             assert!(told(words).contains(part), "{words:?}: {}", told(words));
         }
